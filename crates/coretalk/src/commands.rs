@@ -76,7 +76,7 @@ pub fn with_blocks<R>(
 }
 
 /// The most letters of something typed that a sentence repeats.
-const MOST_REPEATED: usize = 80;
+const MAX_REPEATED: usize = 80;
 
 /// The sentence with the beginning of each long word that was typed, or of its value, in the place of all of it: a word
 /// may be as long as the system allows.
@@ -84,7 +84,7 @@ fn shortened(mut sentence: String, words: &[OsString]) -> String {
     for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
         let value = word.split_once('=').map_or("", |(_, value)| value);
         for typed in [&*word, value].into_iter().chain(value.split(',')).chain(word.split(',')) {
-            if typed.chars().nth(MOST_REPEATED).is_some() {
+            if typed.chars().nth(MAX_REPEATED).is_some() {
                 sentence = sentence.replace(typed, &excerpt(typed));
             }
         }

@@ -33,7 +33,7 @@ pub struct Harmless<W: Write> {
 }
 
 /// A sequence that sets colours is shorter than this.
-const LONGEST_SEQUENCE: usize = 32;
+const MAX_SEQUENCE: usize = 32;
 
 impl<W: Write> Harmless<W> {
     /// Writes to `out`.
@@ -103,7 +103,7 @@ fn colours(text: &str) -> Sequence {
     let length = parameters.find(|c: char| !c.is_ascii_digit() && !";:".contains(c));
     match length {
         Some(length) if parameters[length..].starts_with('m') => Sequence::Whole(length + 3),
-        None if text.len() < LONGEST_SEQUENCE => Sequence::Unfinished,
+        None if text.len() < MAX_SEQUENCE => Sequence::Unfinished,
         _ => Sequence::Other,
     }
 }

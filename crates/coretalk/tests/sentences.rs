@@ -27,7 +27,7 @@ const NOT_SHOWN: [&str; 14] = [
 ];
 
 /// More of an argument says nothing about what stands there.
-const LONGEST_ARGUMENT: usize = 48;
+const MAX_ARGUMENT: usize = 48;
 
 /// A sentence or a part of one, with what is put into it in braces.
 struct Template {
@@ -153,7 +153,7 @@ fn code(tokens: &str) -> String {
     let written = ["&", ".", "::", "(", "?", "*"].iter().fold(tokens.replace('\n', " "), |text, mark| {
         text.replace(&format!(" {mark}"), mark).replace(&format!("{mark} "), mark)
     });
-    match written.char_indices().nth(LONGEST_ARGUMENT) {
+    match written.char_indices().nth(MAX_ARGUMENT) {
         Some((end, _)) => format!("{} …", written[..end].trim_end()),
         None => written,
     }

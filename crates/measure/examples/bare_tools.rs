@@ -39,8 +39,8 @@ mod bare {
 
     const REPETITIONS: u64 = 60;
     /// Batches and trips of a taking: the tool's own where they are fewer, so that three takings stay in one moment.
-    const MOST_VISITS: u32 = 100;
-    const MOST_TRIPS: u32 = 1_000;
+    const MAX_VISITS: u32 = 100;
+    const MAX_TRIPS: u32 = 1_000;
     /// multichase prints the best of five runs.
     const GROUPS: usize = 5;
 
@@ -199,7 +199,7 @@ mod bare {
         for tool in Tool::ALL {
             let imitation = Imitation::of(tool);
             let (visits, round_trips) =
-                (imitation.visits.min(MOST_VISITS), imitation.round_trips.min(MOST_TRIPS));
+                (imitation.visits.min(MAX_VISITS), imitation.round_trips.min(MAX_TRIPS));
             let sampling = Sampling::Batches { visits, round_trips };
             let order = |kernel: &'static Kernel| SpanOrder { kernel, sampling, ..imitation.order() };
             let takings = [bare_kernel(tool), imitation.kernel, bare_kernel(tool)];

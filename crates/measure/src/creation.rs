@@ -176,7 +176,7 @@ pub(crate) fn kind(name: &str) -> Result<Kind, RequestError> {
 }
 
 /// Differences between first statement and return that are kept for their median; later ones count in no median.
-const MOST_KEPT: usize = 1 << 15;
+const MAX_KEPT: usize = 1 << 15;
 
 /// What the creations of one pass took.
 #[derive(Debug)]
@@ -205,7 +205,7 @@ impl Tallies {
             latency: Tally::new(),
             join: Tally::new(),
             first: Tally::new(),
-            after_return: Vec::with_capacity(MOST_KEPT),
+            after_return: Vec::with_capacity(MAX_KEPT),
             child_first: 0,
             samples: 0,
         }
@@ -224,7 +224,7 @@ impl Tallies {
         self.latency.count(latency);
         self.join.count(ended - before);
         self.child_first += u64::from(began < returned);
-        if self.after_return.len() < MOST_KEPT {
+        if self.after_return.len() < MAX_KEPT {
             self.after_return.push(began.wrapping_sub(returned) as i64);
         }
     }

@@ -61,7 +61,7 @@ impl Zone {
 }
 
 /// More states than any driver has.
-const MOST_STATES: usize = 16;
+const MAX_STATES: usize = 16;
 
 /// Entries into each idle state since the system started, over some CPUs; empty where the kernel does not count (a guest
 /// without an idle driver, a system without cpuidle).
@@ -77,7 +77,7 @@ impl IdleStates {
     fn of(root: &SystemRoot, cpus: &[CpuId]) -> IdleStates {
         let mut entries: BTreeMap<String, u64> = BTreeMap::new();
         for cpu in cpus {
-            for state in 0..MOST_STATES {
+            for state in 0..MAX_STATES {
                 let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}");
                 let Some(name) = root.peek(&format!("{folder}/name")) else { break };
                 let Some(usage) = root.number::<u64>(&format!("{folder}/usage")) else { continue };

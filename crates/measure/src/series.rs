@@ -376,11 +376,11 @@ pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
         return Some(near.1);
     }
     let holds = |name: &&&'static str| {
-        typed.len().min(name.len()) >= FEWEST_SHARED && (name.contains(&typed) || typed.contains(**name))
+        typed.len().min(name.len()) >= MIN_SHARED && (name.contains(&typed) || typed.contains(**name))
     };
     let held = names.iter().filter(holds).min_by_key(|name| name.len().abs_diff(typed.len()));
     let of_a_word = |name: &&'static str| {
-        let words = name.split('-').filter(|word| word.len() >= FEWEST_SHARED);
+        let words = name.split('-').filter(|word| word.len() >= MIN_SHARED);
         words.map(|word| distance(&typed, word)).min().filter(|&distance| distance <= few)
     };
     let in_a_word = || names.iter().filter_map(|name| Some((of_a_word(name)?, name.len(), *name))).min();
@@ -388,7 +388,7 @@ pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
 }
 
 /// Fewer letters are part of many a name by chance.
-const FEWEST_SHARED: usize = 3;
+const MIN_SHARED: usize = 3;
 
 /// Letters to insert, delete or replace, or neighbours to exchange (Damerau 1964): the slips of typing.
 fn distance(a: &str, b: &str) -> usize {

@@ -7,8 +7,8 @@ use coretalk_model::{Histogram, TickRate};
 const EXACT: u64 = 1 << 13;
 const EXACT_BITS: u32 = EXACT.trailing_zeros();
 /// Longer events than 2⁴⁴ ticks (an hour at 4.9 GHz) count as that.
-const HIGHEST_BITS: u32 = 44;
-const SLOTS: usize = (EXACT + (HIGHEST_BITS - EXACT_BITS) as u64 * EXACT / 2) as usize;
+const MAX_BITS: u32 = 44;
+const SLOTS: usize = (EXACT + (MAX_BITS - EXACT_BITS) as u64 * EXACT / 2) as usize;
 /// Slots in the smallest page there is, 4 KiB.
 const OF_A_PAGE: usize = 1024;
 /// Slots that are looked at together; a divisor of all.
@@ -109,7 +109,7 @@ fn slot_of(ticks: u64) -> usize {
     if ticks < EXACT {
         return ticks as usize;
     }
-    let ticks = ticks.min((1 << HIGHEST_BITS) - 1);
+    let ticks = ticks.min((1 << MAX_BITS) - 1);
     // At least 1, since the highest bit is at EXACT_BITS or above.
     let shift = u64::BITS - ticks.leading_zeros() - EXACT_BITS;
     // The shifted value lies in EXACT / 2 .. EXACT.
@@ -133,7 +133,7 @@ mod tests {
     fn every_value_lies_near_the_middle_of_its_slot_and_slots_rise() {
         let mut last = 0;
         let mut ticks = 0u64;
-        while ticks < 1 << HIGHEST_BITS {
+        while ticks < 1 << MAX_BITS {
             let slot = slot_of(ticks);
             assert!(slot >= last && slot < SLOTS, "{ticks}: {slot} after {last}");
             let off = (middle_of(slot) - ticks as f64).abs();

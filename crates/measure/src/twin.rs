@@ -1,6 +1,6 @@
 //! [`Twin`]: what stands on simulated machines for what a runtime performs.
 
-use crate::adapters::description::{MOST_CAPACITY, lack_of_queue};
+use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
 use crate::adapters::{Kind, Payload};
 use crate::external::External;
 
@@ -36,7 +36,7 @@ impl Twin {
             outside: 0.02,
             collections_per_s: 0.0,
             payloads: &Payload::ALL,
-            capacities: [1, MOST_CAPACITY],
+            capacities: [1, MAX_CAPACITY],
             kinds: &[],
         }
     }

@@ -14,7 +14,7 @@ mod search;
 
 pub use candidates::{CandidateError, Constraints, Sharing, candidates, likely_cores, siblings_left_out};
 pub use distances::{CpuDistances, TooNear, without_too_near};
-pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
+pub use graph::{Graph, GraphError, MAX_THREADS, Pattern};
 pub use price::Bracket;
 pub use proof::{ADVISED, Against, Claim, ClaimArm, Proof, ProofVerdict, stand_in};
 
@@ -80,7 +80,7 @@ impl Baseline {
 /// A lower bound of an excess that is more than what rounding makes.
 const SHOWN: f64 = 1e-6;
 /// "By no more than" a larger share is no statement.
-const MOST_SLACK: f64 = 0.3;
+const MAX_SLACK: f64 = 0.3;
 /// Changes to look at for each start, and for the proof: together well below a second.
 const EFFORT: u64 = 20_000_000;
 const EFFORT_OF_PROOF: u64 = 40_000_000;
@@ -126,7 +126,7 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let pairs = graph.edges().map(|(a, b, _)| distances.ns(best[a] as usize, best[b] as usize));
     let worst = pairs.reduce(f64::max);
     let slack = mean.zip(least).map(|(mean, least)| slack(graph, distances, &mean, optimal.then_some(least)));
-    let slack = slack.filter(|slack| *slack <= MOST_SLACK);
+    let slack = slack.filter(|slack| *slack <= MAX_SLACK);
     let ground = match traffic {
         Some(_) if baselines.iter().any(Baseline::is_worse) => Ground::Latency,
         None if distances.has_groups() && n < distances.len() => Ground::Structure,
@@ -183,7 +183,7 @@ fn best_of(
 }
 
 /// A placement that costs so much more is not taken for being simple, even where that is not shown.
-const MOST_FOR_PLAINNESS: f64 = 0.1;
+const MAX_FOR_PLAINNESS: f64 = 0.1;
 
 /// Of placements that cannot be told apart the one that is easiest to say: a simple order, or the same groups of CPUs from
 /// their first CPU on. The cheapest of many is so partly by luck, and its odd order would be read as if it mattered. A
@@ -209,7 +209,7 @@ fn plainest(
         let Some(traffic) = Traffic::of(graph, distances, cpu_of) else { return false };
         let excess = cheapest.excess(&traffic, distances);
         excess.low <= SHOWN
-            && excess.point <= MOST_FOR_PLAINNESS
+            && excess.point <= MAX_FOR_PLAINNESS
             && beaten.iter().all(|other| beats(&traffic, other))
     };
     plain.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())

@@ -23,7 +23,7 @@ impl fmt::Display for CpuId {
 
 /// The highest id that the list notation accepts: 2²⁰ − 1, sixteen times more than any known kernel allows.
 /// Without a bound, `0-4294967295` would ask for half a gigabyte of bits.
-pub const HIGHEST_CPU: u32 = (1 << 20) - 1;
+pub const MAX_CPU: u32 = (1 << 20) - 1;
 
 /// What is wrong with a CPU list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,8 +40,8 @@ pub enum CpuSetError {
         /// The offending part of the list.
         part: String,
     },
-    /// An id above [`HIGHEST_CPU`].
-    #[error("read CPU {id}: the highest id is {HIGHEST_CPU}")]
+    /// An id above [`MAX_CPU`].
+    #[error("read CPU {id}: the highest id is {MAX_CPU}")]
     TooHigh {
         /// The id as typed.
         id: u64,
@@ -207,7 +207,7 @@ fn parse_range(part: &str) -> Result<(u32, u32, u32), CpuSetError> {
             return Err(syntax());
         }
         let id = text.parse::<u64>().map_err(|_| CpuSetError::TooHigh { id: u64::MAX })?;
-        u32::try_from(id).ok().filter(|&id| id <= HIGHEST_CPU).ok_or(CpuSetError::TooHigh { id })
+        u32::try_from(id).ok().filter(|&id| id <= MAX_CPU).ok_or(CpuSetError::TooHigh { id })
     };
     let (range, stride) = match part.split_once('/') {
         Some((range, stride)) => (range, number(stride)?),
@@ -279,13 +279,13 @@ impl serde::Serialize for CpuSet {
     }
 }
 
-/// Bounded by [`HIGHEST_CPU`]: tables are as long as the highest id.
+/// Bounded by [`MAX_CPU`]: tables are as long as the highest id.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for CpuId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<CpuId, D::Error> {
         let id = <u32 as serde::Deserialize>::deserialize(deserializer)?;
         let too_high = || serde::de::Error::custom(CpuSetError::TooHigh { id: id.into() });
-        (id <= HIGHEST_CPU).then_some(CpuId(id)).ok_or_else(too_high)
+        (id <= MAX_CPU).then_some(CpuId(id)).ok_or_else(too_high)
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Flag`] and [`Flags`]: what casts doubt on a number, and what only describes it.
 
-use crate::stats::{Estimate, FEWEST_PASSES, median_in_place};
+use crate::stats::{Estimate, MIN_PASSES, median_in_place};
 use std::fmt;
 
 macro_rules! flags {
@@ -201,7 +201,7 @@ pub const TAINTED_SHARE: f64 = 0.10;
 
 /// The flags of a number, from those of its passes and what each of them measured; `free` is working memory.
 ///
-/// Disturbances are left out where at least [`FEWEST_PASSES`] passes were free of all of them and their median lies within
+/// Disturbances are left out where at least [`MIN_PASSES`] passes were free of all of them and their median lies within
 /// the `interval` of all: the interval holds what those passes say alone. Stolen time is the usual case: the kernel counts
 /// it in steps of 10 ms, more than a visit of 2 ms lasts. On a guest of 16 CPUs 4,431 of 9,120 visits had such a step;
 /// their median was 89.4 ns, that of the others 89.3 ns.
@@ -222,7 +222,7 @@ pub fn of_passes(
     let is_free = |flags: Flags| !flags.iter().any(Flag::is_of_a_moment);
     free.clear();
     free.extend(passes.filter(|(flags, _)| is_free(*flags)).filter_map(|(_, value)| value));
-    let agrees = free.len() >= FEWEST_PASSES
+    let agrees = free.len() >= MIN_PASSES
         && median_in_place(free)
             .is_some_and(|median| interval.is_some_and(|of| (of.low..=of.high).contains(&median)));
     tainted.iter().filter(|flag| !(agrees && flag.is_of_a_moment())).collect()

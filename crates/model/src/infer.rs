@@ -41,11 +41,11 @@ use tree::Tree;
 /// Cells that scatter less than this around one value are alike; more is more than noise and slices explain.
 const UNIFORM: f64 = 0.06;
 /// Where more than one of so many pairs lie apart from the others, all are not alike: cores of several kinds.
-const MOST_UNLIKE: usize = 10;
+const MAX_UNLIKE: usize = 10;
 /// Two values of a coarse clock differ where this many steps lie between them: each may be one of two.
 const STEPS_APART: f64 = 1.5;
 /// Fewer CPUs than this make no mesh that could be told from anything else: ten pairs or fewer.
-const LEAST_OF_A_MESH: usize = 6;
+const MIN_OF_A_MESH: usize = 6;
 
 /// Finds out which CPUs belong together.
 ///
@@ -131,7 +131,7 @@ impl Found {
             let coarser = levels.last();
             if !coarser.is_none_or(|coarser| level.is_within(coarser))
                 || !guard::stands_out(level, finer, coarser, distances)
-                || distances.len() < LEAST_OF_A_MESH && !clear::has_gap(level, distances)
+                || distances.len() < MIN_OF_A_MESH && !clear::has_gap(level, distances)
             {
                 continue;
             }
@@ -346,12 +346,12 @@ fn shape(found: &Found, suspects: &[Suspect], distances: &Distances) -> Shape {
     let n = distances.len();
     let scatter = scatter(distances);
     let unlike = suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count();
-    let most_unlike = (n * (n - 1) / 2 / MOST_UNLIKE).max(1);
+    let most_unlike = (n * (n - 1) / 2 / MAX_UNLIKE).max(1);
     if n == 3 || found.hints.iter().any(|hint| hint.but.is_some()) {
         Shape::TooFew
     } else if scatter <= UNIFORM && unlike <= most_unlike {
         Shape::Uniform { scatter }
-    } else if n < LEAST_OF_A_MESH {
+    } else if n < MIN_OF_A_MESH {
         Shape::TooFew
     } else {
         Shape::Continuous { scatter, layout: Box::new(Layout::of(distances)) }

@@ -73,7 +73,7 @@ fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed)
     let is_own = |cpu: CpuId| odd.contains(cpu) || 2 * unfit(cpu) >= structure.cpus.len();
     let own = structure.cpus.iter().filter(|&&cpu| is_own(cpu)).count();
     // Where many are, it is the clock that does not fit.
-    let own = if own > checks::MOST_ODD { 0 } else { own };
+    let own = if own > checks::MAX_ODD { 0 } else { own };
     comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + own))
 }
 

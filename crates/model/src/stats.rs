@@ -36,5 +36,5 @@ pub use processes::processes_interval;
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};
 pub use stopping::{
-    ANALYSES, Analysis, Decision, FEWEST_PASSES, MOST_ANALYSES, decide, expected_analysis, spent_alpha,
+    ANALYSES, Analysis, Decision, MAX_ANALYSES, MIN_PASSES, decide, expected_analysis, spent_alpha,
 };

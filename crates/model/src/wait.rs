@@ -27,7 +27,7 @@ pub struct Crossover {
 }
 
 /// Fewer sleeps in a round trip than this: most waits ended before the sleep, and what a sleep costs cannot be told.
-const FEWEST_SLEEPS: f64 = 1.0;
+const MIN_SLEEPS: f64 = 1.0;
 /// Strategies that give their CPU away at some time.
 const GIVE_AWAY: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
 
@@ -78,7 +78,7 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
         .min_by(|a, b| a.0.point.total_cmp(&b.0.point))?;
     let [cpu, sleeps] = [names::CPU_NS, names::SLEEPS].map(|name| sleeping.values.get(name));
     let (cpu, sleeps, slept) = (cpu?, sleeps?, trip(sleeping)?);
-    if sleeps.point < FEWEST_SLEEPS || sleeps.low <= 0.0 {
+    if sleeps.point < MIN_SLEEPS || sleeps.low <= 0.0 {
         return None;
     }
     let found = Crossover {

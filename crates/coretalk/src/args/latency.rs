@@ -56,7 +56,7 @@ pub struct LatencyArgs {
     pub imitate: Vec<Tool>,
     /// With --as core-to-core-latency, its iterations per sample and its samples
     #[arg(value_name = "ITERATIONS SAMPLES", num_args = 1..=2, requires = "imitate",
-          conflicts_with_all = ["samples", "iterations"], value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
+          conflicts_with_all = ["samples", "iterations"], value_parser = clap::value_parser!(u32).range(1..=value::MAX_SAMPLES))]
     pub tool_counts: Vec<u32>,
     /// NUMA node of the measured cache lines (default: auto, tries each side's node and keeps the faster)
     #[arg(long, value_name = "auto|NODE", value_parser = value::node)]
@@ -90,10 +90,10 @@ pub struct LatencyArgs {
                                 "parallel", "keep_raw", "by", "color"])]
     pub load: Vec<String>,
     /// Fixed number of samples per pair, also with --as
-    #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
+    #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MAX_SAMPLES))]
     pub samples: Option<u32>,
     /// Fixed number of round trips per sample
-    #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..=value::MOST_ITERATIONS))]
+    #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..=value::MAX_ITERATIONS))]
     pub iterations: Option<u32>,
 }
 

@@ -10,14 +10,14 @@ use std::ops::RangeInclusive;
 const PRECISION: RangeInclusive<f64> = 0.001..=0.5;
 
 /// The most samples of one pair: their ticks are held in memory and, for few CPUs, in the run file.
-pub const MOST_SAMPLES: i64 = 1_000_000;
+pub const MAX_SAMPLES: i64 = 1_000_000;
 /// The most round trips of one sample: at 500 ns each half a second, which the 32 bits of a sample hold on any clock.
-pub const MOST_ITERATIONS: i64 = 1_000_000;
+pub const MAX_ITERATIONS: i64 = 1_000_000;
 
 /// A pilot and one pass over a pair with its pauses fit into it.
-const SHORTEST_BUDGET: Picos = Picos::from_ms(100);
+const MIN_BUDGET: Picos = Picos::from_ms(100);
 /// The longest machine time that can be asked for.
-const LONGEST_BUDGET: Picos = Picos(86_400_000_000_000_000);
+const MAX_BUDGET: Picos = Picos(86_400_000_000_000_000);
 
 /// `0-3,8`, each CPU named once: whoever names one twice meant another.
 pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
@@ -111,9 +111,9 @@ pub fn min_effect(text: &str) -> Result<f64, String> {
 /// `60s`, from 100 ms up to a day.
 pub fn budget(text: &str) -> Result<Picos, String> {
     let budget = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;
-    if budget < SHORTEST_BUDGET {
+    if budget < MIN_BUDGET {
         Err("nothing can be measured in less than `100ms`".into())
-    } else if budget > LONGEST_BUDGET {
+    } else if budget > MAX_BUDGET {
         Err("the longest budget is a day (`24h`)".into())
     } else {
         Ok(budget)
@@ -126,7 +126,7 @@ pub fn section(text: &str) -> Result<f64, String> {
         return Ok(0.0);
     }
     let ns = Picos::parse(text).map_err(|error| format!("failed to {error}"))?.ns();
-    let most_ns = coretalk_measure::probes::contend::MOST_SECTION_NS;
+    let most_ns = coretalk_measure::probes::contend::MAX_SECTION_NS;
     if ns <= most_ns { Ok(ns) } else { Err("a section lasts at most `1ms`".into()) }
 }
 
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn budgets_are_from_a_tenth_of_a_second_up_to_a_day() {
-        assert_eq!(budget("24h"), Ok(LONGEST_BUDGET));
+        assert_eq!(budget("24h"), Ok(MAX_BUDGET));
         for text in ["0s", "99ms", "25h", "-1s", "60", "soon"] {
             assert!(budget(text).is_err(), "{text:?} was accepted");
         }

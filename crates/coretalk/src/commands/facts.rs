@@ -30,7 +30,7 @@ use std::time::Instant;
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
 #[cfg(target_os = "linux")]
-const MOST_COMPARED: usize = 16;
+const MAX_COMPARED: usize = 16;
 /// How long they may take where nobody says.
 const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
 
@@ -82,7 +82,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
     let mut host = machine::host()?;
     let stop = signals::stop()?;
     let allowed = host.allowance().mask.intersection(&host.allowance().cpuset);
-    let order: Vec<CpuId> = host.topology().order(&allowed).into_iter().take(MOST_COMPARED).collect();
+    let order: Vec<CpuId> = host.topology().order(&allowed).into_iter().take(MAX_COMPARED).collect();
     // The first CPU against each of the others tells all offsets; where time ends, the rest is a sample.
     let (first, mut others): (Vec<_>, Vec<_>) = (0..order.len())
         .flat_map(|high| (0..high).map(move |low| (low, high)))

@@ -22,7 +22,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// Names of series that are listed where one is unknown.
-const MOST_LISTED: usize = 40;
+const MAX_LISTED: usize = 40;
 
 /// A run with what its report needs, or a file of another tool.
 enum Opened {
@@ -90,8 +90,8 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     if (args.series.is_some() || drawing.cdf.is_some())
         && let names @ [_, ..] = &left_out(&inputs, drawing)[..]
     {
-        let more = names.len().saturating_sub(MOST_LEFT_OUT);
-        let listed = names.iter().take(MOST_LEFT_OUT).cloned();
+        let more = names.len().saturating_sub(MAX_LEFT_OUT);
+        let listed = names.iter().take(MAX_LEFT_OUT).cloned();
         let listed: Vec<String> = listed.chain((more > 0).then(|| format!("{more} more"))).collect();
         let text = format!("not in this chart: {}; --series NAME,… draws them", listed.join(", "));
         remark(options.verbosity, Verbosity::Normal, &text);
@@ -103,7 +103,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Names of series left out that are listed; more are counted.
-const MOST_LEFT_OUT: usize = 6;
+const MAX_LEFT_OUT: usize = 6;
 
 /// A run with the record of its passes, or a file of another tool. The name of a file is private.
 fn open(found: Found, word: &OsStr, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
@@ -164,7 +164,7 @@ fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) 
                 listed.push(name)
             }
         });
-        let more = listed.split_off(listed.len().min(MOST_LISTED)).len();
+        let more = listed.split_off(listed.len().min(MAX_LISTED)).len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         return Err(Failure::Usage(match listed.is_empty() {
             true => format!("there is no series `{}` here: nothing here has series", plain(name)),

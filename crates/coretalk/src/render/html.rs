@@ -13,7 +13,7 @@ const DRAWING: Style = Style { width: 116, depth: ColorDepth::None, order: Order
 /// Small and faint.
 const NOTE: &str = " class=\"note\"";
 /// Columns of words with longer cells than this wrap them.
-const MOST_UNBROKEN: usize = 40;
+const MAX_UNBROKEN: usize = 40;
 
 /// The elements of these blocks, one below the other.
 pub fn blocks(blocks: &[Block<'_>]) -> String {
@@ -175,7 +175,7 @@ fn class(table: &Table, column: usize) -> &'static str {
     match (table.columns[column].align, column) {
         (Align::Right, 0) => " class=\"number\"",
         (Align::Right, _) | (Align::Left, 0) => "",
-        _ if table.rows.iter().any(|row| length(row) > MOST_UNBROKEN) => " class=\"words\"",
+        _ if table.rows.iter().any(|row| length(row) > MAX_UNBROKEN) => " class=\"words\"",
         _ => " class=\"text\"",
     }
 }

@@ -13,11 +13,11 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, CpuSet, Departure};
 
 /// Threads whose CPUs are listed one by one, and snippets with them.
-const MOST_LISTED: usize = 64;
+const MAX_LISTED: usize = 64;
 /// Threads up to which XML of a line each is shown.
-const MOST_IN_XML: usize = 16;
+const MAX_IN_XML: usize = 16;
 /// Characters of the list of candidates.
-const MOST_CANDIDATES: usize = 60;
+const MAX_CANDIDATES: usize = 60;
 
 /// The screen.
 pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
@@ -83,9 +83,9 @@ fn origin(view: &AdviceView) -> Sentence {
     let number = counted("candidates", view.candidates.len());
     let said = Sentence::pluralized("{from}; candidates: {number} CPU{s}, {cpus}", number).with("from", from);
     let cpus = view.candidates.to_string();
-    match columns(&cpus) <= MOST_CANDIDATES {
+    match columns(&cpus) <= MAX_CANDIDATES {
         true => said.with("cpus", view.candidates.clone()),
-        false => said.with_name("cpus", &cut(&cpus, MOST_CANDIDATES)),
+        false => said.with_name("cpus", &cut(&cpus, MAX_CANDIDATES)),
     }
 }
 
@@ -112,7 +112,7 @@ fn placed(cpus: &[CpuId]) -> Sentence {
     match cpus {
         [cpu] => Sentence::new("On CPU {cpu}").with("cpu", *cpu),
         _ if cpus.is_sorted() => Sentence::new("{threads} on CPUs {set}, in this order").with("set", set),
-        _ if cpus.len() > MOST_LISTED => {
+        _ if cpus.len() > MAX_LISTED => {
             Sentence::new("{threads} on CPUs {set}; which thread goes where: --format json").with("set", set)
         }
         _ => {
@@ -227,13 +227,13 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     if advice.cpus.len() < 2 {
         return blocks;
     }
-    if advice.cpus.len() > MOST_LISTED {
+    if advice.cpus.len() > MAX_LISTED {
         let where_they_are = "to pin each thread to its own CPU: --format json has the lines for OpenMP, Slurm and \
             libvirt";
         blocks.push(Block::Prose(where_they_are.into()));
         return blocks;
     }
-    let brief = advice.cpus.len() <= MOST_IN_XML;
+    let brief = advice.cpus.len() <= MAX_IN_XML;
     let last = if brief { "libvirt" } else { "libvirt with --format json" };
     let heading =
         Sentence::new("to pin each thread to its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");

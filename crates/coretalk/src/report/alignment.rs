@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 const UNKNOWN: &str =
     "Latencies alone do not show whether groups are threads of a core or cores of a cluster.";
 /// Sizes that are listed one by one.
-const MOST_SIZES: usize = 3;
+const MAX_SIZES: usize = 3;
 /// Groups that are listed one by one.
-const MOST_GROUPS: usize = 8;
+const MAX_GROUPS: usize = 8;
 
 /// Why not every pair is compared with itself; `None` where it is. A side is called as the user named it.
 pub fn pairing_words(
@@ -145,14 +145,14 @@ pub(super) fn groups(alignment: &Alignment, [first, second]: &[String; 2]) -> Ve
 
 fn listed(levels: &Levels, of: Option<&String>, from: &'static str) -> Vec<Sentence> {
     let shown = levels.observed().unwrap_or_default().iter().enumerate().map(|(index, level)| {
-        let groups = level.groups.iter().take(MOST_GROUPS);
+        let groups = level.groups.iter().take(MAX_GROUPS);
         let groups = groups.map(|group| Sentence::new("{cpus}").with("cpus", group.clone()));
         let side = of.map(|side| Sentence::new("{side} ").with_name("side", side));
         Sentence::new("{side}{level}: {groups}{more}{from}")
             .with("side", Sentence::joined(side, ""))
             .with_name("level", &level.name)
             .with("groups", Sentence::joined(groups, "  "))
-            .with("more", if level.groups.len() > MOST_GROUPS { " …" } else { "" })
+            .with("more", if level.groups.len() > MAX_GROUPS { " …" } else { "" })
             .with("from", if index == 0 { from } else { "" })
     });
     shown.collect()
@@ -180,7 +180,7 @@ fn sizes(groups: &[CpuSet]) -> Sentence {
     }
     let mut sizes: Vec<(usize, usize)> = by_size.into_iter().collect();
     let counted = |template, groups| Sentence::pluralized(template, DisplayValue::listed(groups));
-    if sizes.len() > MOST_SIZES {
+    if sizes.len() > MAX_SIZES {
         return counted("{number} group{s} of {least} to {most}", groups.len())
             .with("least", DisplayValue::listed(sizes[0].0))
             .with("most", DisplayValue::listed(sizes[sizes.len() - 1].0));

@@ -10,7 +10,7 @@ use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
 use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
 
 /// Names that stand in a list of those that are alike; more are counted.
-const MOST_ALIKE: usize = 3;
+const MAX_ALIKE: usize = 3;
 
 /// The ranking of a probe; `None` where it has no number.
 pub(super) fn of_probe<'a>(report: &RunReport, series: &'a SeriesReport, probe: &str) -> Option<Ranking<'a>> {
@@ -199,8 +199,8 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
 /// `ttas, mcs, tas, 2 others`.
 fn names(of: impl Iterator<Item = Sentence>) -> Arg {
     let mut names: Vec<Sentence> = of.collect();
-    let more = names.len().saturating_sub(MOST_ALIKE);
-    names.truncate(MOST_ALIKE);
+    let more = names.len().saturating_sub(MAX_ALIKE);
+    names.truncate(MAX_ALIKE);
     names.extend(match more {
         0 => None,
         1 => Some(Sentence::new("1 other")),

@@ -5,7 +5,7 @@ mod sentences;
 mod table;
 
 pub(super) use sentences::{answer, remarks, saturated};
-use table::{MOST_CELLS, cell_row, cells, in_sections, of_numbers, standing_out};
+use table::{MAX_CELLS, cell_row, cells, in_sections, of_numbers, standing_out};
 pub(super) use table::{heading, levels, tally, verdict_words};
 
 use super::alignment::{groups, pairing_words};
@@ -71,14 +71,14 @@ pub fn called(sides: &[SideView; 2]) -> [String; 2] {
     let mut named = letters.clone();
     for (called, side) in named.iter_mut().zip(sides) {
         if let Some(given) = &side.given {
-            *called = cut(&plain(given), MOST_OF_A_NAME);
+            *called = cut(&plain(given), MAX_OF_A_NAME);
         }
     }
     if named[0] == named[1] { letters } else { named }
 }
 
 /// Characters of a name in sentences and headings.
-const MOST_OF_A_NAME: usize = 20;
+const MAX_OF_A_NAME: usize = 20;
 
 /// The screen.
 pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
@@ -124,7 +124,7 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         if !shown.is_empty() {
             let titles = ["pair", "level"].map(Column::words);
             let columns: Vec<Column> = titles.into_iter().chain(of_numbers(dataset, &called)).collect();
-            let rows = shown.iter().take(MOST_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
+            let rows = shown.iter().take(MAX_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
             text.push_str(&format!("\n{}", markdown::table(&Table::new(columns).with(rows))));
         }
         text.extend(tally(dataset).map(|tally| format!("\n{}\n", fmt::sentence(&tally))));

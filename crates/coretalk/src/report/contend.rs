@@ -14,9 +14,9 @@ use coretalk_model::series::{SeriesResult, TrialResult};
 /// From this width on the second table has every column.
 const ROOMY: usize = 100;
 /// CPUs of an arrangement that are listed.
-const MOST_CPUS: usize = 8;
+const MAX_CPUS: usize = 8;
 /// Wrong counts that are told one by one.
-const MOST_WRONG: usize = 4;
+const MAX_WRONG: usize = 4;
 
 /// Everything about the contention of a run.
 pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Block<'static>> {
@@ -43,13 +43,13 @@ fn title(table: &MethodTable<'_>) -> Sentence {
         sections => sections_sentence(sections),
     };
     let cpus = table.cpus();
-    Sentence::new(match cpus.len() > MOST_CPUS {
+    Sentence::new(match cpus.len() > MAX_CPUS {
         true => "{sections}; {arrange}: threads on CPUs {cpus} …",
         false => "{sections}; {arrange}: threads on CPUs {cpus}",
     })
     .with("sections", sections)
     .with_name("arrange", table.arrange)
-    .with("cpus", cpus[..cpus.len().min(MOST_CPUS)].to_vec())
+    .with("cpus", cpus[..cpus.len().min(MAX_CPUS)].to_vec())
 }
 
 fn sections_sentence([inside, outside]: [f64; 2]) -> Sentence {
@@ -141,7 +141,7 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
 fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
     let exactness = exactness(trials.iter().copied());
     let mut sentences = Vec::new();
-    for trial in exactness.wrong.iter().take(MOST_WRONG) {
+    for trial in exactness.wrong.iter().take(MAX_WRONG) {
         let parameters = &trial.spec.parameters;
         let section = |name: &str| parameters.number(name).unwrap_or(0.0);
         let [made, shown] =
@@ -175,8 +175,8 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
                 .with("sections", sections_sentence(["critical_ns", "parallel_ns"].map(section))),
         );
     }
-    if exactness.wrong.len() > MOST_WRONG {
-        let more = DisplayValue::listed(exactness.wrong.len() - MOST_WRONG);
+    if exactness.wrong.len() > MAX_WRONG {
+        let more = DisplayValue::listed(exactness.wrong.len() - MAX_WRONG);
         sentences.push(Sentence::pluralized("{number} more count{s} wrong; see `flags` in the data.", more));
     }
     if exactness.exact > 0 {

@@ -13,7 +13,7 @@ use coretalk_model::series::TrialResult;
 use coretalk_model::stats::WIDEST_STATED;
 
 /// Reasons that are told one by one; more are counted.
-const MOST_REASONS: usize = 4;
+const MAX_REASONS: usize = 4;
 
 /// Trials that cannot be trusted, by their reason.
 pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
@@ -30,7 +30,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     }
     // What concerns most comes first; the order of the trials decides between equals.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
-    let told = reasons.iter().take(MOST_REASONS).map(|(alike, doubted)| {
+    let told = reasons.iter().take(MAX_REASONS).map(|(alike, doubted)| {
         let first = doubted.first().map_or(Sentence::new(""), |trial| named(trial));
         let of = |template| {
             Sentence::new(template)
@@ -61,7 +61,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
                 .with("worst", worst(doubted)),
         }
     });
-    let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
+    let more: usize = reasons.iter().skip(MAX_REASONS).map(|(_, doubted)| doubted.len()).sum();
     let more = (more > 0).then(|| {
         let said = "{number} more doubtful result{s}; see `flags` and `reason` in the data";
         Sentence::pluralized(said, DisplayValue::listed(more))
@@ -115,7 +115,7 @@ fn worst(doubted: &[&TrialResult]) -> Sentence {
 }
 
 /// CPUs that are named in a sentence about a trial.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 pub(super) fn named(trial: &TrialResult) -> Sentence {
@@ -123,8 +123,8 @@ pub(super) fn named(trial: &TrialResult) -> Sentence {
     let place = match (mask_of(&trial.spec), &placement[..]) {
         (Some(mask), _) => Some(unbound(placement, mask)),
         (None, []) => None,
-        (None, many) if many.len() > MOST_NAMED => {
-            Some(Sentence::new("CPUs {cpus}-…").with("cpus", in_role_order(&many[..MOST_NAMED], "-")))
+        (None, many) if many.len() > MAX_NAMED => {
+            Some(Sentence::new("CPUs {cpus}-…").with("cpus", in_role_order(&many[..MAX_NAMED], "-")))
         }
         (None, some) => Some(cpu_words(some)),
     };

@@ -324,7 +324,7 @@ fn agreement(agreement: ClockAgreement) -> Sentence {
 
 /// A bar for each cost; rare high costs share the last line.
 fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
-    const MOST_BARS: usize = 12;
+    const MAX_BARS: usize = 12;
     let most = cost.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
     let mut lines = vec![" cost of two reads, ns      how often".to_owned()];
     let room = width.saturating_sub(26).clamp(8, 60);
@@ -332,13 +332,13 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
         let length = (count as f64 / most as f64 * room as f64).round() as usize;
         if length == 0 && count > 0 { "▏".to_owned() } else { "█".repeat(length) }
     };
-    for (value, count) in cost.iter().take(MOST_BARS) {
+    for (value, count) in cost.iter().take(MAX_BARS) {
         let line =
             format!("{} {} {}", right(&ns(*value), 9), right(&grouped(*count as i64), 12), bar(*count));
         lines.push(cut(&line, width));
     }
-    if let Some((from, _)) = cost.get(MOST_BARS) {
-        let rest: u64 = cost[MOST_BARS..].iter().map(|(_, count)| count).sum();
+    if let Some((from, _)) = cost.get(MAX_BARS) {
+        let rest: u64 = cost[MAX_BARS..].iter().map(|(_, count)| count).sum();
         let line = format!(
             "{} {} {}",
             right(&format!("≥ {}", ns(*from)), 9),

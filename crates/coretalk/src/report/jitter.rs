@@ -10,21 +10,21 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
 /// Rows of the table; of more CPUs the noisiest and the quietest are shown.
-const MOST_ROWS: usize = 32;
+const MAX_ROWS: usize = 32;
 /// CPUs that are named in words.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 /// The same in one line among others.
-const MOST_NAMED_IN_A_LINE: usize = 4;
+const MAX_NAMED_IN_A_LINE: usize = 4;
 /// A shorter look says nothing about gaps that come some times a second.
-const LEAST_WATCHED_MS: u64 = 100;
+const MIN_WATCHED_MS: u64 = 100;
 /// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
 /// The table of a run.
 pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
-    let left_out = sorted.len().saturating_sub(MOST_ROWS);
-    let shown = sorted.iter().rev().take(MOST_ROWS - usize::from(left_out > 0)).chain(
+    let left_out = sorted.len().saturating_sub(MAX_ROWS);
+    let shown = sorted.iter().rev().take(MAX_ROWS - usize::from(left_out > 0)).chain(
         // The quietest closes the table.
         sorted.first().filter(|_| left_out > 0),
     );
@@ -50,7 +50,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         let unit = DisplayUnit::Duration(1e-3);
         (ms, trial_cells::of(trial, names::WATCHED, Statistic::Count, Number::Count(ms), unit))
     });
-    if let Some((..LEAST_WATCHED_MS, time)) = watched {
+    if let Some((..MIN_WATCHED_MS, time)) = watched {
         let said = Sentence::new("cannot tell: watched for {time} only").with("time", time);
         return Some(Block::Fact("noise", said));
     }
@@ -75,10 +75,10 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
             let noisiest = Sentence::new("noisy {cpu} ({lost} of its time lost, longest gap {gap}{within})")
                 .with("cpu", noisy[0].cpu)
                 .with("lost", lost(&noisy[0]));
-            vec![use_those.with("cpus", named(&quiet, MOST_NAMED_IN_A_LINE)), with_gap(noisiest, &noisy[..1])]
+            vec![use_those.with("cpus", named(&quiet, MAX_NAMED_IN_A_LINE)), with_gap(noisiest, &noisy[..1])]
         }
         Noise::Stalled([quiet, noisy]) => {
-            let in_line = |cpus| named(cpus, MOST_NAMED_IN_A_LINE);
+            let in_line = |cpus| named(cpus, MAX_NAMED_IN_A_LINE);
             let use_those = Sentence::new("use {cpus} (longest gap {gap})").with("gap", gap_of(&quiet));
             let avoid =
                 Sentence::new("avoid {cpus} (longest gap {gap}{within})").with("cpus", in_line(&noisy));
@@ -209,9 +209,9 @@ pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> 
             Sentence::new(
                 "use {quiet} ({most} or less of the time lost), and avoid {noisy} ({lost} lost, longest gap {gap})",
             )
-            .with("quiet", named(quiet, MOST_NAMED))
+            .with("quiet", named(quiet, MAX_NAMED))
             .with("most", lost(most_lossy(quiet)))
-            .with("noisy", named(noisy, MOST_NAMED))
+            .with("noisy", named(noisy, MAX_NAMED))
             // The noisiest comes first.
             .with("lost", fmt::range([lost(&noisy[noisy.len() - 1]), lost(&noisy[0])]))
             .with("gap", longest_gap(noisy))
@@ -227,9 +227,9 @@ pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> 
                      where a single delay matters"
                 }
             })
-            .with("noisy", named(noisy, MOST_NAMED))
+            .with("noisy", named(noisy, MAX_NAMED))
             .with("gap", longest_gap(noisy))
-            .with("quiet", named(quiet, MOST_NAMED))
+            .with("quiet", named(quiet, MAX_NAMED))
             .with("least", longest_gap(quiet))
         }
         noise => alike_sentence(noise, first, last),

@@ -11,7 +11,7 @@ use coretalk_model::series::{NamePart, SeriesName, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A longer label leaves too little of a line to its numbers, so that some of its parameters stand above its rows.
-const MOST_COLUMNS: usize = 34;
+const MAX_COLUMNS: usize = 34;
 /// Follows from what is created, and is the same for every process.
 const FOLLOWS: &str = "parent_mib";
 /// Longer lists of CPUs are left out where rows are told apart without them.
@@ -172,7 +172,7 @@ fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
         };
         parts.iter().map(row).max().unwrap_or(0)
     };
-    while left.len() > 1 && longest(&above) > MOST_COLUMNS {
+    while left.len() > 1 && longest(&above) > MAX_COLUMNS {
         let divides = |name: &&&String| {
             let values: Vec<Option<&Value>> = parts.iter().map(|part| part.parameters.get(**name)).collect();
             let told: BTreeSet<Option<String>> =

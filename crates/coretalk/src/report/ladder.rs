@@ -159,7 +159,7 @@ impl<'a> Ends<'a> {
         let cost = |&end: &Rung<'a>| {
             let mut rows = self.rows.iter().enumerate();
             let (at, row) = rows.find(|(_, row)| rung(row) == end && is_meant(row))?;
-            let is_one = row.range_ns.is_none_or(|[low, high]| high < MOST_RANGE * low);
+            let is_one = row.range_ns.is_none_or(|[low, high]| high < MAX_RANGE * low);
             let ns = row.latency_ns.filter(|_| is_one)?.point;
             let words = words(DisplayValue::field(median_of(at), Number::Point(ns)));
             Some(Cost { ns, words, rung: end })
@@ -196,7 +196,7 @@ impl<'a> Ends<'a> {
 }
 
 /// Pairs of one rung whose ends lie further apart than this are of several kinds.
-const MOST_RANGE: f64 = 2.0;
+const MAX_RANGE: f64 = 2.0;
 
 /// The table and what its numbers are. The rows of the code of the map above alone come with interval and range; without
 /// such rows every step is a plain column.

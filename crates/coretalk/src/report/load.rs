@@ -10,7 +10,7 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::LoadCurve;
 
 /// With more CPUs than this their mean is drawn; each stands in the data.
-const MOST_ROWS: usize = 16;
+const MAX_ROWS: usize = 16;
 /// Columns beside the glyphs: the name of the CPU and its mean.
 const BESIDE: usize = 18;
 
@@ -29,7 +29,7 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     let step = Operation::Product.of([Source::Constant(together as f64), step]);
     let step = DisplayValue::bare(Number::Duration(together as f64 * curve.step.secs()), step);
     let mut who = Sentence::new("Load of each CPU");
-    if count > MOST_ROWS {
+    if count > MAX_ROWS {
         let of_step = |step: usize| mean(&rows.iter().map(|(.., shares)| shares[step]).collect::<Vec<_>>());
         rows = vec![("all".to_owned(), "/load/cpus/*/load/*".to_owned(), (0..steps).map(of_step).collect())];
         let cpus = DisplayValue::field("/load/cpus", Number::Count(count as u64));

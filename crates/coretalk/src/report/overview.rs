@@ -8,7 +8,7 @@ use crate::render::markdown;
 use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, OverviewRow};
 
 /// Characters of a name in a heading.
-const MOST_OF_A_NAME: usize = 16;
+const MAX_OF_A_NAME: usize = 16;
 
 /// A group of a row, with its path in the document.
 pub(super) struct Found<'a> {
@@ -111,7 +111,7 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let is_own = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
     let has_names = given.len() == table.rows.len() && given.iter().all(is_own);
     let named = |index: usize| match has_names {
-        true => Sentence::name(&super::text::cut(&plain(given[index]), MOST_OF_A_NAME)),
+        true => Sentence::name(&super::text::cut(&plain(given[index]), MAX_OF_A_NAME)),
         false => Sentence::new("{number}").with("number", DisplayValue::listed(index + 1)),
     };
     let legend = table.rows.iter().enumerate().map(|(index, row)| {

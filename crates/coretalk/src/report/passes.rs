@@ -6,10 +6,10 @@ use coretalk_model::{CpuId, KernelId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Above [`EVERY_PAIR_UP_TO`] CPUs: this number of doubtful pairs, and of pairs from each end.
-const MOST_DOUBTFUL: usize = 200;
+const MAX_DOUBTFUL: usize = 200;
 const EXTREMES: usize = 20;
 /// More passes over one pair than this are thinned evenly; the strip is a few hundred pixels wide.
-const MOST_PASSES: usize = 400;
+const MAX_PASSES: usize = 400;
 
 /// The passes over the pairs of every map of a run.
 pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
@@ -49,7 +49,7 @@ fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool
     let Some(column) = (if second { column(1).or_else(|| column(0)) } else { column(0) }) else {
         return Vec::new();
     };
-    let step = said.len().div_ceil(MOST_PASSES).max(1);
+    let step = said.len().div_ceil(MAX_PASSES).max(1);
     let passes = said.heads().enumerate().step_by(step);
     passes
         .filter_map(|(index, head)| Some((head.started.secs(), f64::from(said.location(index, column)?))))
@@ -72,7 +72,7 @@ fn wanted(input: &ReportInput<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<B
     };
     let mut known: Vec<usize> =
         (0..columns.median.len()).filter(|&cell| columns.median[cell].is_some()).collect();
-    let doubtful = known.iter().copied().filter(|&cell| columns.doubtful(cell)).take(MOST_DOUBTFUL);
+    let doubtful = known.iter().copied().filter(|&cell| columns.doubtful(cell)).take(MAX_DOUBTFUL);
     let mut wanted: BTreeSet<usize> = doubtful.collect();
     wanted.extend((0..columns.positions.len()).filter(|&cell| chosen.contains(&pair(cell))));
     known.sort_by(|&a, &b| {

@@ -73,7 +73,7 @@ fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
 }
 
 /// Threads up to which it is said line by line how to hold each on its CPU.
-const MOST_HELD: usize = 16;
+const MAX_HELD: usize = 16;
 
 /// The placements as a table: what they are called, what they share, and the words that do the same elsewhere; where it
 /// matters which thread runs where, that too.
@@ -110,8 +110,8 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
 
 /// `0, 8, 1, 9`, cut short where there are many.
 fn listed(cpus: &[CpuId]) -> Sentence {
-    let shown = cpus.iter().take(MOST_HELD).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
-    let more = if cpus.len() > MOST_HELD { ", …" } else { "" };
+    let shown = cpus.iter().take(MAX_HELD).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
+    let more = if cpus.len() > MAX_HELD { ", …" } else { "" };
     Sentence::new("{cpus}{more}").with("cpus", Sentence::joined(shown, ", ")).with("more", more)
 }
 
@@ -127,13 +127,13 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
         "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may run in \
          any order{twins}.",
     );
-    let how = match roles > MOST_HELD {
+    let how = match roles > MAX_HELD {
         true => "--format json lists the CPU of each thread under `roles`.",
         false => "To pin each thread as here, with OpenMP (other programs pin their own threads):",
     };
     let mut blocks =
         vec![Block::Prose(said.with("twins", twins.unwrap_or_else(|| "".into()))), Block::Prose(how.into())];
-    let openmp = bound().filter(|_| roles <= MOST_HELD).filter_map(|placement| {
+    let openmp = bound().filter(|_| roles <= MAX_HELD).filter_map(|placement| {
         let openmp =
             snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
         Some(Block::Command(plain(&placement.name), openmp.text))

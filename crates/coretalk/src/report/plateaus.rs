@@ -11,7 +11,7 @@ use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
 
 /// Trials whose plateaus are told one by one; more are counted.
-const MOST_LISTED: usize = 6;
+const MAX_LISTED: usize = 6;
 
 /// An item for each of the trials that changed state most, and how many there are besides.
 pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
@@ -30,7 +30,7 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     let mut blocks = vec![Block::Prose(said.with("changed", trials_of(trials, changed.len(), true)))];
     changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
     // By the number that the table shows.
-    for &(trial, name) in changed.iter().take(MOST_LISTED) {
+    for &(trial, name) in changed.iter().take(MAX_LISTED) {
         let declared = series.settings.quantities.of(&trial.spec.probe, name);
         let unit = declared.map_or(Unit::Ns, |quantity| quantity.unit);
         let value = |state: &TrialState| {
@@ -56,8 +56,8 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
         let said = Sentence::new("{trial}: {states}").with("trial", named(trial));
         blocks.push(Block::Item(said.with("states", Arg::Parts(states.collect(), ", "))));
     }
-    if changed.len() > MOST_LISTED {
-        let more = DisplayValue::listed(changed.len() - MOST_LISTED);
+    if changed.len() > MAX_LISTED {
+        let more = DisplayValue::listed(changed.len() - MAX_LISTED);
         let said = "{number} more trial{s} with several levels; see `states` in the data";
         blocks.push(Block::Item(Sentence::pluralized(said, more)));
     }

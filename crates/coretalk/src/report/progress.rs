@@ -28,13 +28,13 @@ const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Passes over a pair from which on a provisional number is worth a line.
-const FEWEST_VALUES: usize = 6;
+const MIN_VALUES: usize = 6;
 /// From this ratio of the slowest and the fastest stretch on, one number does not say how a pair is.
 const CHANGED: f64 = 1.25;
 /// The share of a run that still goes on reaches no further.
-const MOST_SHOWN: f64 = 0.99;
+const MAX_SHOWN: f64 = 0.99;
 /// Below so many seconds an estimate of what is left is used up: the run takes as long as it takes.
-const LEAST_LEFT_S: f64 = 0.05;
+const MIN_LEFT_S: f64 = 0.05;
 
 /// Where progress goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let left = left + if self.of_series { 0.0 } else { self.later.as_secs_f64() };
         let share = self.passed / (self.passed + left).max(1e-9);
         // Whoever reads this waits: nothing is complete before the result stands there.
-        self.share = if left == 0.0 { MOST_SHOWN } else { share.max(self.share).min(MOST_SHOWN) };
+        self.share = if left == 0.0 { MAX_SHOWN } else { share.max(self.share).min(MAX_SHOWN) };
         left
     }
 
@@ -210,7 +210,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     /// The number of a pair so far and how it went, until its result stands there.
     fn provisional(&self) -> Vec<String> {
         let known =
-            interpolated_median_interval(&self.values, 0.05).filter(|_| self.values.len() >= FEWEST_VALUES);
+            interpolated_median_interval(&self.values, 0.05).filter(|_| self.values.len() >= MIN_VALUES);
         let Some(known) = known else { return Vec::new() };
         // The scale stands behind the strip where heights mean something.
         let room = self.style.width.saturating_sub(20).min(self.values.len());
@@ -240,7 +240,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     fn line(&self, left: f64) -> String {
         let share = self.share;
         let left =
-            if left < LEAST_LEFT_S { "finishing".to_owned() } else { format!("{} left", duration(left)) };
+            if left < MIN_LEFT_S { "finishing".to_owned() } else { format!("{} left", duration(left)) };
         let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, self.doing());
         let line = match self.audience {
             Audience::Log => format!("coretalk:{words}"),

@@ -15,7 +15,7 @@ use coretalk_model::series::{TrialResult, TrialSpec, Value, named_headline};
 use coretalk_model::{CpuSet, Relation};
 
 /// Rows of the table; what is measured on many pairs is shown on the first of each relation.
-const MOST_ROWS: usize = 16;
+const MAX_ROWS: usize = 16;
 
 /// Everything about those of some trials that runtimes performed; nothing where none did.
 pub(super) fn blocks(
@@ -39,11 +39,11 @@ pub(super) fn blocks(
             }
         }
         let left_out = shown.len() < measured.len();
-        let more = match shown.len().saturating_sub(MOST_ROWS) {
+        let more = match shown.len().saturating_sub(MAX_ROWS) {
             0 => Sentence::new(""),
             more => Sentence::pluralized(" {number} more row{s} in the data.", DisplayValue::listed(more)),
         };
-        shown.truncate(MOST_ROWS);
+        shown.truncate(MAX_ROWS);
         blocks.push(Block::Gap);
         let shown_as = match judged(series, shown[0]) {
             Some(Quantity { unit: Unit::PerSecond(what), .. }) => {

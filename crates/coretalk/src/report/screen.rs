@@ -25,7 +25,7 @@ use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use std::borrow::Cow;
 
 /// Lists of pairs up to this length are shown as a list.
-const MOST_LISTED: usize = 12;
+const MAX_LISTED: usize = 12;
 
 /// The screen of a run, whatever it measured, with a line end after each line.
 pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
@@ -277,7 +277,7 @@ pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::l
 
 fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
     match &report.latency.as_ref()?.settings.pairs {
-        PairChoice::Listed(pairs) if pairs.len() <= MOST_LISTED => Some(pairs),
+        PairChoice::Listed(pairs) if pairs.len() <= MAX_LISTED => Some(pairs),
         _ => None,
     }
 }

@@ -32,7 +32,7 @@ use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 use rows::{tables, times_beside};
 
 /// Trials whose times fall into modes that are told one by one; more are counted.
-const MOST_MODES: usize = 4;
+const MAX_MODES: usize = 4;
 
 /// The whole screen of a run of series.
 pub fn series_screen<'a>(
@@ -182,7 +182,7 @@ fn modes_of(
         else {
             continue;
         };
-        if blocks.len() >= MOST_MODES {
+        if blocks.len() >= MAX_MODES {
             left_out += 1;
             continue;
         }

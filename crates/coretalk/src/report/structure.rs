@@ -17,9 +17,9 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
 /// Suspects that are listed one by one.
-const MOST_SUSPECTS: usize = 6;
+const MAX_SUSPECTS: usize = 6;
 /// Groups that are listed one by one.
-const MOST_GROUPS: usize = 8;
+const MAX_GROUPS: usize = 8;
 
 /// A number of an item of a list of the document's structure.
 fn field(part: &str, at: usize, key: &str, number: Number) -> DisplayValue {
@@ -281,7 +281,7 @@ fn group_lists(level: &InferredLevel) -> Sentence {
         false => Sentence::new(template).with("cpus", cpus.clone()),
     };
     Sentence::new("{shown}{single}{open}")
-        .with("shown", lists(&level.groups, MOST_GROUPS))
+        .with("shown", lists(&level.groups, MAX_GROUPS))
         .with("single", with("  single: {cpus}", &level.single))
         .with("open", with("  not known: {cpus}", &level.open))
 }
@@ -378,7 +378,7 @@ fn suspects(structure: &Structure) -> Vec<Block<'static>> {
         all.filter(|(_, suspect)| suspect.doubt == infer::Doubt::Outlier).collect();
     let what = unfit_words(off.len(), !structure.levels.is_empty());
     let mut blocks = vec![Block::Prose(Sentence::new("{what}:").with("what", what))];
-    blocks.extend(off.iter().take(MOST_SUSPECTS).map(|&(at, suspect)| {
+    blocks.extend(off.iter().take(MAX_SUSPECTS).map(|&(at, suspect)| {
         let [a, b] = suspect.pair;
         let said = match suspect.ratio {
             Some(ratio) => {
@@ -390,8 +390,8 @@ fn suspects(structure: &Structure) -> Vec<Block<'static>> {
         };
         Block::Item(said.with("a", a).with("b", b))
     }));
-    let more = off.len().saturating_sub(MOST_SUSPECTS);
-    let source = count_of_unfit(off.len()).source.unlisted(MOST_SUSPECTS);
+    let more = off.len().saturating_sub(MAX_SUSPECTS);
+    let source = count_of_unfit(off.len()).source.unlisted(MAX_SUSPECTS);
     let number = DisplayValue::bare(Number::Count(more as u64), source);
     blocks.extend((more > 0).then(|| Block::Item(Sentence::pluralized("{number} more pair{s}", number))));
     blocks

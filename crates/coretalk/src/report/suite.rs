@@ -21,7 +21,7 @@ use coretalk_model::{Flag, Flags};
 /// From this half width on a third digit tells nothing.
 const TWO_DIGITS: f64 = 0.05;
 /// Rows of a table; the rest is in the data.
-const MOST_ROWS: usize = 24;
+const MAX_ROWS: usize = 24;
 /// Parameters that tell columns apart, or that are the same everywhere.
 const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", MASK];
 
@@ -188,7 +188,7 @@ fn of_probe(
     };
     let titles = placements.iter().cloned().map(Column::numbers);
     let mut table = Table::new([Column::words("")].into_iter().chain(titles).collect::<Vec<_>>());
-    for row in rows.iter().take(MOST_ROWS) {
+    for row in rows.iter().take(MAX_ROWS) {
         let cell = |placement: &Sentence| match displayed(row, placement) {
             // That is no rate of the pair.
             Some(DisplayedValue { trial, .. })
@@ -205,8 +205,8 @@ fn of_probe(
         rows.iter().flat_map(|row| placements.iter().filter_map(|placement| displayed(row, placement)));
     let what = quantities(every);
     let mut blocks = vec![Block::Prose(what), Block::Table(table)];
-    if rows.len() > MOST_ROWS {
-        let more = DisplayValue::listed(rows.len() - MOST_ROWS);
+    if rows.len() > MAX_ROWS {
+        let more = DisplayValue::listed(rows.len() - MAX_ROWS);
         blocks.push(Block::Prose(Sentence::pluralized("{number} more row{s} in the data", more)));
     }
     blocks

@@ -35,7 +35,7 @@ pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
 }
 
 /// Groups of a level that are listed one by one.
-const MOST_GROUPS: usize = 16;
+const MAX_GROUPS: usize = 16;
 
 /// The groups of each level that is reported, and what else is.
 pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
@@ -44,7 +44,7 @@ pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
         let number = Number::Count(groups.len() as u64);
         let listed = Sentence::new("{number} {groups}")
             .with("number", DisplayValue::bare(number, Source::of_level(topology, level)))
-            .with("groups", lists(&groups, MOST_GROUPS));
+            .with("groups", lists(&groups, MAX_GROUPS));
         let name = Sentence::new("{level}{space}").with("level", level.name());
         [name.with("space", &"        "[level.name().len()..]), listed].map(Cell::from)
     });

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The largest input that any reader takes: what the matrix readers take.
-const MOST_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 
 /// The bytes of an ordinary file. A pipe or device is refused: it might never end, and a signal would have to wait.
 ///
@@ -30,13 +30,13 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     source
-        .take(MOST_BYTES + 1)
+        .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::Input(format!("failed to read {name}: {error}")))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(Failure::Input(format!(
             "failed to read {name}: it is larger than {} MiB",
-            MOST_BYTES >> 20
+            MAX_BYTES >> 20
         )));
     }
     Ok(bytes)

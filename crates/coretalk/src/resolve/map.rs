@@ -13,7 +13,7 @@ use coretalk_measure::probes::imitation::Imitation;
 use coretalk_measure::{Machine, probes, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
 use coretalk_model::series::{Gathering, SeriesSettings};
-use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
+use coretalk_model::stats::{ANALYSES, MAX_ANALYSES};
 use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Tool, Topology};
 
 /// The half-width asked for where nothing was said.
@@ -249,7 +249,7 @@ const SLOW_ROUND_TRIP_S: f64 = 2e-6;
 /// budget. That of a suite is for all of its probes.
 fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
     let has_budget = global.budget.is_some() && !matches!(measuring, Measuring::Suite);
-    if global.precision.is_some() || has_budget { MOST_ANALYSES } else { ANALYSES.len() as u32 }
+    if global.precision.is_some() || has_budget { MAX_ANALYSES } else { ANALYSES.len() as u32 }
 }
 
 /// Formats of one matrix refuse a run that has several, before anything is measured.

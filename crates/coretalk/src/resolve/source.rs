@@ -38,18 +38,18 @@ pub struct FileName {
 }
 
 /// The longest name that is given to a file.
-const MOST_CHARACTERS: usize = 60;
+const MAX_CHARACTERS: usize = 60;
 
 /// A name as it is given to a file, where every page and terminal can show it.
 fn shown<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
-    let is_fit = !name.is_empty() && name.chars().count() <= MOST_CHARACTERS && plain(name) == name;
+    let is_fit = !name.is_empty() && name.chars().count() <= MAX_CHARACTERS && plain(name) == name;
     match (is_fit, file.is_empty()) {
         (true, false) => Ok(name),
         (true, true) => {
             Err(Failure::Usage(format!("`{name}=` needs a file after it, such as {name}=matrix.csv")))
         }
         (false, _) => Err(Failure::Usage(format!(
-            "a name before `=` must have 1 to {MOST_CHARACTERS} printable characters and no space at either end; {name:?} does not"
+            "a name before `=` must have 1 to {MAX_CHARACTERS} printable characters and no space at either end; {name:?} does not"
         ))),
     }
 }

@@ -104,13 +104,13 @@ pub fn perform(
 }
 
 /// A run of more CPUs takes longer to read back than whoever ends it wants to wait.
-const MOST_SHOWN: usize = 192;
+const MAX_SHOWN: usize = 192;
 
 /// Shows what a run that somebody ended has measured, as its file has it.
 fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
     let file = RunFile::open(path)?;
     let report = file.report()?;
-    if report.topology.cpus().len() > MOST_SHOWN {
+    if report.topology.cpus().len() > MAX_SHOWN {
         return Ok(());
     }
     let name = saved::name_of(&report.header.id, path);

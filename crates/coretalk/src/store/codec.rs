@@ -14,7 +14,7 @@ mod recordings;
 mod ticks;
 mod trials;
 
-pub(super) use bytes::{Damage, Events, LONGEST_PS, checksum};
+pub(super) use bytes::{Damage, Events, MAX_PS, checksum};
 pub(super) use histograms::{decode_histograms, encode_histograms};
 pub(super) use recordings::{decode_recordings, encode_recordings};
 pub(super) use trials::{decode_trials, encode_trials};

@@ -1,7 +1,7 @@
 //! [`Names`]: what output calls the runs of a directory.
 
 /// The shortest end of an id that selects a run: ids of one hour begin alike, their ends are random.
-pub(super) const SHORTEST_END: usize = 4;
+pub(super) const MIN_END: usize = 4;
 
 /// The ids of a directory in the order of their letters from the front and from the back, for the names of all of them
 /// without comparing each with each.
@@ -35,7 +35,7 @@ impl Names {
     /// run, and [`find`](super::find) finds it by.
     pub fn short<'a>(&self, id: &'a str) -> &'a str {
         let reversed = backwards(id);
-        let mut ends = (SHORTEST_END..id.len()).filter_map(|length| id.get(id.len() - length..));
+        let mut ends = (MIN_END..id.len()).filter_map(|length| id.get(id.len() - length..));
         let is_its_own = |end: &&str| {
             is_alone(&self.backwards, &backwards(end), &reversed) && is_alone(&self.ids, end, id)
         };

@@ -6,7 +6,7 @@ use super::writer::{Budgets, NO_MAP, RunWriter, scale};
 use crate::RunHeader;
 use coretalk_model::latency::{Counts, LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
-use coretalk_model::stats::MOST_ANALYSES;
+use coretalk_model::stats::MAX_ANALYSES;
 use coretalk_model::{CpuSet, Environment, Picos, Topology};
 use std::path::Path;
 
@@ -123,7 +123,7 @@ impl RunWriter {
         let budgets = budget.map(|whole| Budgets::shared(whole, map, trials));
         if let (Some(budgets), Some(settings)) = (budgets, &mut settings) {
             settings.budget = budgets.map;
-            settings.analyses = MOST_ANALYSES;
+            settings.analyses = MAX_ANALYSES;
         }
         let topology = file.topology()?;
         let record = file.record()?;

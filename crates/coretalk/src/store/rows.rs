@@ -13,7 +13,7 @@ pub(super) use series::{
 };
 pub(super) use settings::{read_settings, write_budget, write_settings};
 
-use super::codec::LONGEST_PS;
+use super::codec::MAX_PS;
 use coretalk_model::{CpuId, Departure, excerpt};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
@@ -89,7 +89,7 @@ pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) 
 /// A column that holds a time in picoseconds.
 pub(super) fn time(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
-    let time = u64::try_from(value).ok().filter(|&time| time <= LONGEST_PS);
+    let time = u64::try_from(value).ok().filter(|&time| time <= MAX_PS);
     time.ok_or_else(|| conversion(column, format!("{value} ps is no time of a run")))
 }
 
@@ -124,12 +124,12 @@ fn once(cpus: &[CpuId]) -> rusqlite::Result<()> {
 }
 
 /// The most letters that are told of what is wrong with a column: the words of a reader of JSON repeat its text.
-const MOST_TOLD: usize = 80;
+const MAX_TOLD: usize = 80;
 
 /// What is wrong with a column, in a sentence that has to say which column that is. `column` is its place in the row.
 pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error {
     let mut told = error.to_string();
-    if let Some((end, _)) = told.char_indices().nth(MOST_TOLD) {
+    if let Some((end, _)) = told.char_indices().nth(MAX_TOLD) {
         told.truncate(end);
         told.push('…');
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
-pub(super) const MOST_CPUS: usize = 8192;
+pub(super) const MAX_CPUS: usize = 8192;
 
 /// How long to wait for another process that is just writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
@@ -160,7 +160,7 @@ impl RunFile {
     pub fn settings(&self) -> Result<Option<LatencySettings>, StoreError> {
         let settings = self.read(rows::read_settings)?;
         match settings.as_ref().map_or(0, |settings| settings.cpus.len()) {
-            cpus if cpus > MOST_CPUS => Err(self.damaged(format!("{cpus} CPUs in one run"))),
+            cpus if cpus > MAX_CPUS => Err(self.damaged(format!("{cpus} CPUs in one run"))),
             _ => Ok(settings),
         }
     }
@@ -303,8 +303,8 @@ pub(super) fn plan_of(
     let too_large = |what: String, limit| Err(StoreError::TooLarge { path: path.to_owned(), what, limit });
     let of_latency = settings.latency.map(|settings| settings.cpus.len());
     let cpus = of_latency.or(settings.series.map(|series| series.cpus.len())).unwrap_or_default();
-    if cpus > MOST_CPUS {
-        return too_large(format!("a run over {cpus} CPUs"), MOST_CPUS as u64);
+    if cpus > MAX_CPUS {
+        return too_large(format!("a run over {cpus} CPUs"), MAX_CPUS as u64);
     }
     let Some(settings) = settings.latency else { return Ok(Vec::new()) };
     match &settings.pairs {

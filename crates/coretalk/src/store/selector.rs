@@ -3,7 +3,7 @@
 
 use super::directory::{Directory, id_of};
 use super::error::{Operation, StoreError, sqlite_error};
-use super::names::SHORTEST_END;
+use super::names::MIN_END;
 use super::run_file::RunFile;
 use crate::run_report::now;
 use coretalk_model::excerpt;
@@ -75,7 +75,7 @@ pub(super) fn with_id<'a>(files: &'a [PathBuf], typed: &str) -> Vec<&'a PathBuf>
     let typed = typed.to_ascii_lowercase();
     // A beginning and an end alike: what output calls a run may begin the id of another.
     let fits = |id: &str| {
-        !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= SHORTEST_END && id.ends_with(&typed)))
+        !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= MIN_END && id.ends_with(&typed)))
     };
     files.iter().filter(|path| fits(&id_of(path))).collect()
 }

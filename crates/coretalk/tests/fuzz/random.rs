@@ -53,7 +53,7 @@ const EXTREMES: [&str; 40] = [
 ];
 
 /// What a text does not grow beyond by lines that come again.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// What is no number.
 const STRANGE: [&str; 12] =
@@ -146,7 +146,7 @@ impl Random {
             2 => lines.swap(from, to),
             _ => {
                 // Twice over a long one it would be all memory.
-                let times = self.below(300).min(MOST_BYTES / (text.len() + 1));
+                let times = self.below(300).min(MAX_BYTES / (text.len() + 1));
                 lines.splice(to..to, std::iter::repeat_n(lines[from], times));
             }
         }

@@ -26,12 +26,12 @@ const CHANGELOG: &str = include_str!("../../../../CHANGELOG.md");
 const CI: &str = include_str!("../../../../.ci/run");
 
 /// Somebody decides within a minute.
-const MOST_WORDS_OF_README: usize = 1_500;
+const MAX_WORDS_OF_README: usize = 1_500;
 /// Words that a newcomer learns before the code reads well.
-const MOST_WORDS_OF_GLOSSARY: usize = 30;
+const MAX_WORDS_OF_GLOSSARY: usize = 30;
 /// A page of a probe is read whole, before its numbers are trusted; queues have four ways to be measured.
-const MOST_WORDS_OF_PROBE: usize = 800;
-const MOST_WORDS_OF_QUEUE: usize = 2_000;
+const MAX_WORDS_OF_PROBE: usize = 800;
+const MAX_WORDS_OF_QUEUE: usize = 2_000;
 
 #[test]
 fn every_probe_has_a_page_that_the_method_links_to() {
@@ -156,11 +156,11 @@ fn commands_in_documents_are_understood() {
 #[test]
 fn documents_are_short() {
     let words = README.split_whitespace().count();
-    assert!(words <= MOST_WORDS_OF_README, "{words} words in README.md");
+    assert!(words <= MAX_WORDS_OF_README, "{words} words in README.md");
     let pages = text_files().into_iter().filter(|(path, _)| path.starts_with("docs/probes/"));
     for (path, text) in pages {
         let words = text.split_whitespace().count();
-        let most = if path.ends_with("/queue.md") { MOST_WORDS_OF_QUEUE } else { MOST_WORDS_OF_PROBE };
+        let most = if path.ends_with("/queue.md") { MAX_WORDS_OF_QUEUE } else { MAX_WORDS_OF_PROBE };
         assert!(words <= most, "{words} words in {path}, {most} at most");
     }
 }
@@ -172,7 +172,7 @@ fn the_glossary_is_short_and_each_word_has_one_meaning() {
         words.lines().filter_map(|row| row.strip_prefix("| ")?.split(" | ").next()).skip(1).collect();
     let several: BTreeSet<&&str> = words.iter().collect();
     assert_eq!(several.len(), words.len(), "a word stands there twice: {words:?}");
-    assert!((20..=MOST_WORDS_OF_GLOSSARY).contains(&words.len()), "{} words: {words:?}", words.len());
+    assert!((20..=MAX_WORDS_OF_GLOSSARY).contains(&words.len()), "{} words: {words:?}", words.len());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The least number of runs for an interval of their median.
-const LEAST_RUNS: usize = 6;
+const MIN_RUNS: usize = 6;
 
 /// A number of a placement, from its CPUs and the machine.
 pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f64> {
@@ -134,7 +134,7 @@ fn untrue_placement(of: &Value) -> Vec<&'static str> {
     let set: CpuSet = own.iter().copied().collect();
     let checks = [
         ("the median", median(&runs) == of["median"].as_f64()),
-        ("the interval", of["ci"].is_array() == (runs.len() >= LEAST_RUNS)),
+        ("the interval", of["ci"].is_array() == (runs.len() >= MIN_RUNS)),
         ("the repetitions", list(&of["repetitions"]).len() == runs.len()),
         ("the taskset", of["taskset"].is_null() || of["taskset"] == format!("taskset -c {set}")),
         ("the threads", roles.iter().zip(own.iter().cycle()).all(|(role, cpu)| role == cpu)),

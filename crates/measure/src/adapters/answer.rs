@@ -14,11 +14,11 @@ pub(super) const AWAITED: &str = "a line `ns`, `count`, `sum`, `events`, `ops`, 
 const NOTE: &str = "`note` with a name of letters a to z, digits, `-` and `_`, a letter first, 64 at most";
 const SHARE: &str = "`ops ROLE OPERATIONS BEGIN END ADDED`";
 /// Roles of one pass.
-const MOST_ROLES: usize = 4_096;
+const MAX_ROLES: usize = 4_096;
 /// Distributions of one pass.
-const MOST_DISTRIBUTIONS: usize = 16;
+const MAX_DISTRIBUTIONS: usize = 16;
 /// Notes of one pass: what is kept of each pass of a run must not grow without end.
-const MOST_NOTES: usize = 100;
+const MAX_NOTES: usize = 100;
 
 /// What an adapter says after `go`.
 #[derive(Debug, Default)]
@@ -85,8 +85,8 @@ impl Answer {
                 if self.notes.iter().any(|note| note.name == name) {
                     return Err(AdapterError::Repeated { line: cut(line) });
                 }
-                if self.notes.len() == MOST_NOTES {
-                    return Err(AdapterError::ManyNotes { most: MOST_NOTES });
+                if self.notes.len() == MAX_NOTES {
+                    return Err(AdapterError::ManyNotes { most: MAX_NOTES });
                 }
                 self.notes.push(Note { name: name.to_owned(), text: cut(text.trim()) });
             }
@@ -105,7 +105,7 @@ impl Answer {
                     events.record_ns(ns as f64, count);
                     *events_ns = events_ns.saturating_add(ns.saturating_mul(count));
                 }
-                if self.events.len() > MOST_DISTRIBUTIONS {
+                if self.events.len() > MAX_DISTRIBUTIONS {
                     return Err(unexpected());
                 }
             }
@@ -118,8 +118,8 @@ impl Answer {
                 if self.shares.insert(*role as usize, share).is_some() {
                     return Err(AdapterError::Repeated { line: cut(line) });
                 }
-                if self.shares.len() > MOST_ROLES {
-                    return Err(AdapterError::WrongShares(format!("more than {MOST_ROLES} roles have one")));
+                if self.shares.len() > MAX_ROLES {
+                    return Err(AdapterError::WrongShares(format!("more than {MAX_ROLES} roles have one")));
                 }
             }
             _ => return Err(unexpected()),
@@ -195,13 +195,13 @@ mod tests {
             assert!(said.len() < 300, "{said}");
         }
         assert_eq!(taken(&["note a-b_9 x", &format!("note {} 7", "a".repeat(64))]), None);
-        let many: Vec<String> = (0..=MOST_NOTES).map(|number| format!("note n{number} 1")).collect();
+        let many: Vec<String> = (0..=MAX_NOTES).map(|number| format!("note n{number} 1")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(taken(&many[..MOST_NOTES]), None);
+        assert_eq!(taken(&many[..MAX_NOTES]), None);
         assert_eq!(taken(&many).unwrap(), "it printed more than 100 lines `note` in one pass");
-        let many: Vec<String> = (0..=MOST_ROLES).map(|role| format!("ops {role} 1 0 9 1")).collect();
+        let many: Vec<String> = (0..=MAX_ROLES).map(|role| format!("ops {role} 1 0 9 1")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(taken(&many[..MOST_ROLES]), None);
+        assert_eq!(taken(&many[..MAX_ROLES]), None);
         let said = taken(&many).unwrap();
         assert_eq!(said, "the lines `ops` do not fit the pass: more than 4096 roles have one");
     }

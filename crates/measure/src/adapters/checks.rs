@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::error::AdapterError;
 use super::pass::{CLOCK, Pass, RoleAccount, RoleShare};
 use super::protocol::{Events, Kind, Operation, Request};
-use super::shares::{LEAST_OF_AN_ADDITION, SLACK_NS, shares_of};
+use super::shares::{MIN_OF_AN_ADDITION, SLACK_NS, shares_of};
 use super::tree::Tree;
 use crate::creation::names;
 use coretalk_model::{Flag, Flags};
@@ -33,17 +33,17 @@ const SHORT_EVENTS: u64 = 50;
 const LOST_NS: u64 = 5_000_000;
 /// The CPU time that a role needs for one message at least, in nanoseconds. Messages may go over many at a time, so that
 /// one costs no more than to move eight bytes and to add them: in a quarter of a nanosecond that is 32 GB/s. …
-const LEAST_OF_A_MESSAGE: f64 = 0.25;
+const MIN_OF_A_MESSAGE: f64 = 0.25;
 /// … A round trip takes two turns of each role, and none of them can be shared with another: a line that comes from
 /// another CPU, or a switch of threads. …
-const LEAST_OF_A_ROUND_TRIP: f64 = 5.0;
+const MIN_OF_A_ROUND_TRIP: f64 = 5.0;
 /// … A poll may be two of a cycle. …
-const LEAST_OF_A_CALL: f64 = 0.05;
+const MIN_OF_A_CALL: f64 = 0.05;
 /// … Two reads of a clock are system calls or tens of cycles. …
-const LEAST_OF_A_READ: f64 = 2.0;
+const MIN_OF_A_READ: f64 = 2.0;
 /// … A wake-up is a system call or more of each role, or a role that looks all the time; a creation is no less, even that of
 /// a thread that a runtime schedules itself.
-const LEAST_OF_A_WAKE_UP: f64 = 50.0;
+const MIN_OF_A_WAKE_UP: f64 = 50.0;
 /// It may be longer by this share: clocks of one machine differ by parts in a million.
 const LONGER_SHARE: f64 = 0.001;
 
@@ -239,12 +239,12 @@ fn idle(
     had_cpu_ns: u64,
 ) -> Option<AdapterError> {
     let of_one = match request.operation.kind() {
-        Kind::Queue => LEAST_OF_A_MESSAGE,
-        Kind::Wait | Kind::Alternate => LEAST_OF_A_ROUND_TRIP,
-        Kind::Cost => LEAST_OF_A_CALL,
-        Kind::Clock => LEAST_OF_A_READ,
-        Kind::Wake | Kind::Spawn => LEAST_OF_A_WAKE_UP,
-        Kind::Contend => LEAST_OF_AN_ADDITION,
+        Kind::Queue => MIN_OF_A_MESSAGE,
+        Kind::Wait | Kind::Alternate => MIN_OF_A_ROUND_TRIP,
+        Kind::Cost => MIN_OF_A_CALL,
+        Kind::Clock => MIN_OF_A_READ,
+        Kind::Wake | Kind::Spawn => MIN_OF_A_WAKE_UP,
+        Kind::Contend => MIN_OF_AN_ADDITION,
     };
     let is_alone = matches!(request.operation, Operation::Cost | Operation::Clock);
     let alone_ns = if is_alone { had_cpu_ns / 2 } else { 0 };

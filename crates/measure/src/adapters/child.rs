@@ -145,7 +145,7 @@ impl Running {
         self.lines.next(deadline, stop, meanwhile).map_err(|reason| match reason {
             NoLine::Deadline => AdapterError::Hung { limit, awaited },
             NoLine::Closed => self.lost("output", awaited),
-            NoLine::TooLong => AdapterError::LongLine { most: super::lines::MOST_BYTES },
+            NoLine::TooLong => AdapterError::LongLine { most: super::lines::MAX_BYTES },
             NoLine::Stopped => AdapterError::Interrupted,
             NoLine::Failed(source) => AdapterError::System { what: "read from an adapter", source },
         })

@@ -9,7 +9,7 @@ use super::pass::{Note, Pass};
 use super::pins::Helpers;
 use super::pool::warm_request;
 use super::process::{Process, START, StartSettings, describe};
-use super::protocol::{Events, Kind, MOST_OPERATIONS, Operation, Payload, Request};
+use super::protocol::{Events, Kind, MAX_OPERATIONS, Operation, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::CpuId;
 use coretalk_model::stats::median;
@@ -196,7 +196,7 @@ impl Inspector<'_> {
                 (kind, _) => of_kind(kind),
             },
             events,
-            count: MOST_OPERATIONS,
+            count: MAX_OPERATIONS,
             seed: 0,
             cpus: self.settings.cpus[..of_kind(offer.kind).roles()].to_vec(),
             limit: self.settings.limit,

@@ -30,13 +30,13 @@ pub struct Offer {
 }
 
 /// Capacities above this are asked of nobody.
-pub(crate) const MOST_CAPACITY: u64 = u32::MAX as u64;
-const ANY: RangeInclusive<u64> = 1..=MOST_CAPACITY;
+pub(crate) const MAX_CAPACITY: u64 = u32::MAX as u64;
+const ANY: RangeInclusive<u64> = 1..=MAX_CAPACITY;
 
 /// More than any runtime has, of all kinds together.
-const MOST_OFFERS: usize = 1_000;
+const MAX_OFFERS: usize = 1_000;
 /// Characters of a name.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// What is wrong with a description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum DescriptionError {
         line: String,
     },
     /// More than anybody has.
-    #[error("`describe` offers more than {MOST_OFFERS} things")]
+    #[error("`describe` offers more than {MAX_OFFERS} things")]
     TooMany,
     /// A name is there twice.
     #[error("`describe` offers {} `{name}` twice", .kind.word())]
@@ -130,7 +130,7 @@ impl Description {
                 if !names.insert((kind, offer.name.clone())) {
                     return Err(DescriptionError::Twice { kind, name: offer.name });
                 }
-                if names.len() > MOST_OFFERS {
+                if names.len() > MAX_OFFERS {
                     return Err(DescriptionError::TooMany);
                 }
                 offers.push(offer);
@@ -175,7 +175,7 @@ pub(crate) fn lack_of_queue(
 
 fn plain(kind: Kind, name: &str) -> Result<Offer, &'static str> {
     let name = name.trim();
-    if !is_word(name) || name.len() > MOST_NAME {
+    if !is_word(name) || name.len() > MAX_NAME {
         return Err("a name has letters a to z, digits and `-`, 64 at most, and begins with a letter");
     }
     Ok(Offer { kind, name: name.to_owned(), payloads: Vec::new(), capacities: ANY })
@@ -218,7 +218,7 @@ fn capacity(text: &str) -> Option<RangeInclusive<u64>> {
     }
     let (least, most) = text.split_once("..").unwrap_or((text, text));
     let (least, most): (u64, u64) = (least.parse().ok()?, most.parse().ok()?);
-    (1 <= least && least <= most && most <= MOST_CAPACITY).then_some(least..=most)
+    (1 <= least && least <= most && most <= MAX_CAPACITY).then_some(least..=most)
 }
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
             let names: Vec<String> = (0..offers).map(|number| format!("a{number}")).collect();
             Description::parse(&format!("{HEAD}wait {}\n", names.join(",")))
         };
-        assert_eq!(many(MOST_OFFERS).unwrap().offers.len(), MOST_OFFERS);
+        assert_eq!(many(MAX_OFFERS).unwrap().offers.len(), MAX_OFFERS);
         // A set finds the last of them as fast as the first: of a list this takes minutes.
         assert_eq!(many(120_000), Err(DescriptionError::TooMany));
         let long = "a".repeat(1_000_000);

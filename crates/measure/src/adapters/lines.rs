@@ -9,7 +9,7 @@ use std::process::ChildStderr;
 use std::time::{Duration, Instant};
 
 /// A line has at most so many bytes: events of a pass fit, and what has no end takes no memory.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+pub(super) const MAX_BYTES: usize = 1 << 20;
 /// Bytes of standard error that are kept, of its end: what is shown of it is its last line.
 const KEPT: usize = 4 << 10;
 /// How often the request to end is looked at.
@@ -66,7 +66,7 @@ impl Lines {
             if let Some(line) = self.take() {
                 return Ok((line, self.arrived));
             }
-            if self.buffer.len() - self.used >= MOST_BYTES {
+            if self.buffer.len() - self.used >= MAX_BYTES {
                 return Err(NoLine::TooLong);
             }
             if self.stdout.is_none() {
@@ -138,7 +138,7 @@ impl Lines {
     fn read_stdout(&mut self) -> io::Result<()> {
         self.buffer.drain(..self.used);
         self.used = 0;
-        let room = (MOST_BYTES + 1).saturating_sub(self.buffer.len()) as u64;
+        let room = (MAX_BYTES + 1).saturating_sub(self.buffer.len()) as u64;
         let Some(pipe) = &mut self.stdout else { return Ok(()) };
         let ended = pipe.by_ref().take(room).read_to_end(&mut self.buffer);
         self.arrived = Instant::now();

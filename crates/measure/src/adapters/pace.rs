@@ -14,7 +14,7 @@ const GROWTH: u64 = 8;
 const ENOUGH: f64 = 0.5;
 
 /// Creations of a pass, however long they take: two that are not the first.
-const FEWEST_CREATIONS: u64 = 3;
+const MIN_CREATIONS: u64 = 3;
 
 /// How many operations a pass should have.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +29,7 @@ impl Pace {
             // It goes on for a time, whatever is done in it.
             Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
             // The first creation of a pass is cold and has a distribution of its own.
-            Kind::Spawn => self.count(span, request.count).max(FEWEST_CREATIONS).min(request.count),
+            Kind::Spawn => self.count(span, request.count).max(MIN_CREATIONS).min(request.count),
             _ => self.count(span, request.count),
         };
         Request { count, ..request.clone() }
@@ -58,7 +58,7 @@ const WARM_WAKE_UPS: u64 = 20_000;
 /// … and shows no trend over so many passes.
 const PASSES: usize = 12;
 /// Of quiet passes alone where there are so many of them.
-const FEWEST_QUIET: usize = 8;
+const MIN_QUIET: usize = 8;
 /// A pass is quiet if its roles were kept waiting for a CPU for less than this share of it.
 const QUIET: f64 = 0.05;
 /// How far Kendall's S may lie from zero, in standard deviations: 1 % of passes without a trend lie beyond.
@@ -104,8 +104,8 @@ impl Warmth {
     fn has_trend(&self) -> bool {
         let quiet: Vec<f64> = self.recent.iter().filter(|(_, quiet)| *quiet).map(|(ns, _)| *ns).collect();
         let all: Vec<f64> = self.recent.iter().map(|(ns, _)| *ns).collect();
-        let passes = if quiet.len() >= FEWEST_QUIET { quiet } else { all };
-        if passes.len() < FEWEST_QUIET {
+        let passes = if quiet.len() >= MIN_QUIET { quiet } else { all };
+        if passes.len() < MIN_QUIET {
             return true;
         }
         let pairs = (1..passes.len()).flat_map(|late| (0..late).map(move |early| (early, late)));

@@ -48,10 +48,10 @@ pub(super) const CLOCK: &str = "clock_ns";
 const NOTE: &str = "note_";
 
 /// The largest count that is kept of a remark: a run of a million passes counts no more than a run file holds.
-const MOST_COUNT: u64 = 1 << 40;
+const MAX_COUNT: u64 = 1 << 40;
 
 /// Characters of the name of a remark.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// No slice of the system's scheduler is shorter; a thread that gives its CPU away by `yield` does so within microseconds.
 const SLICE_NS: u64 = 1_000_000;
@@ -98,7 +98,7 @@ impl Note {
 
     /// Whether a remark may be called so: its name heads a column of what is written.
     pub fn may_be_called(name: &str) -> bool {
-        name.len() <= MOST_NAME && is_word(&name.replace('_', "-"))
+        name.len() <= MAX_NAME && is_word(&name.replace('_', "-"))
     }
 }
 
@@ -123,7 +123,7 @@ impl Pass {
         }
         for note in self.notes.iter().filter(|note| note.name != CLOCK) {
             // Only whole numbers add up over passes; what else it remarks is shown where an adapter is checked.
-            let Some(count) = note.text.parse().ok().filter(|count| *count <= MOST_COUNT) else { continue };
+            let Some(count) = note.text.parse().ok().filter(|count| *count <= MAX_COUNT) else { continue };
             match note.name.as_str() {
                 COLLECTIONS => observed.count(names::COLLECTIONS, count),
                 name => observed.count(&format!("{NOTE}{name}"), count),

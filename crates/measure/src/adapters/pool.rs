@@ -10,7 +10,7 @@ use super::pace::{Pace, Warmth};
 use super::pass::Pass;
 use super::pins::Helpers;
 use super::process::{PATIENCE, Process, START, StartSettings, describe};
-use super::protocol::{Events, Kind, MOST_OPERATIONS, Operation, Payload, Request};
+use super::protocol::{Events, Kind, MAX_OPERATIONS, Operation, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Flag};
 use std::collections::BTreeMap;
@@ -212,7 +212,7 @@ impl Fork {
         settings: &PoolSettings,
         stop: &Stop,
     ) -> Result<(Pass, bool), AdapterError> {
-        let most = request.count.min(MOST_OPERATIONS);
+        let most = request.count.min(MAX_OPERATIONS);
         let pace = self.paces.entry(key(request)).or_default();
         let asked = pace.sized(&Request { count: most, ..request.clone() }, span);
         let helpers = settings.helpers.during(&settings.start.allowed, &request.cpus);
@@ -256,7 +256,7 @@ pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuS
         }
         _ => request.cpus.clone(),
     };
-    Request { operation, cpus, count: MOST_OPERATIONS, ..request.clone() }
+    Request { operation, cpus, count: MAX_OPERATIONS, ..request.clone() }
 }
 
 #[cfg(test)]
@@ -278,7 +278,7 @@ mod tests {
         let queue = |capacity| request(Operation::Queue { capacity, payload: Payload::U64 });
         let warm = warm_request(&queue(1), 64, &allowed);
         assert_eq!(warm.operation, Operation::Queue { capacity: 64, payload: Payload::U64 });
-        assert_eq!((warm.cpus, warm.count), (vec![CpuId(1), CpuId(0)], MOST_OPERATIONS));
+        assert_eq!((warm.cpus, warm.count), (vec![CpuId(1), CpuId(0)], MAX_OPERATIONS));
         assert_eq!(warm_request(&queue(5_000), 9_000, &allowed).operation, queue(5_000).operation);
         let wake = request(Operation::Wake { gap_ns: 20_000_000 });
         assert_eq!(warm_request(&wake, 1, &allowed).operation, Operation::Wake { gap_ns: 20_000 });

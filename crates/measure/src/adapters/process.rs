@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 /// seen to take 5 s.
 pub const START: Duration = Duration::from_secs(30);
 /// So many lines describe any adapter.
-const MOST_LINES: usize = 1_000;
+const MAX_LINES: usize = 1_000;
 /// … and so many bytes.
-const MOST_DESCRIPTION: usize = 256 << 10;
+const MAX_DESCRIPTION: usize = 256 << 10;
 /// A time that is not what passed is a breach once it was told so often in a row: a thread of this process or of the
 /// adapter may be held for longer than the system says.
 const ATTEMPTS: u32 = 3;
@@ -64,12 +64,12 @@ pub fn describe(
     let mut running = Running::start(adapter, "describe", &settings.allowed, settings.guard())?;
     let deadline = Instant::now() + limit;
     let mut text = String::new();
-    for _ in 0..MOST_LINES {
+    for _ in 0..MAX_LINES {
         match running.hear(deadline, limit, DESCRIPTION, stop) {
             Ok((line, _)) => {
                 text += &format!("{line}\n");
-                if text.len() > MOST_DESCRIPTION {
-                    return Err(AdapterError::LongDescription { most: MOST_DESCRIPTION });
+                if text.len() > MAX_DESCRIPTION {
+                    return Err(AdapterError::LongDescription { most: MAX_DESCRIPTION });
                 }
             }
             Err(AdapterError::Crashed { end, said, .. }) => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The first line of every description: the versions of the protocol, each of which holds those before it.
 pub const VERSIONS: [&str; 2] = ["coretalk-adapter 1", "coretalk-adapter 2"];
 /// The most operations of a pass: their sum stays below 2⁵³, which languages with one kind of number can hold.
-pub const MOST_OPERATIONS: u64 = 1 << 29;
+pub const MAX_OPERATIONS: u64 = 1 << 29;
 /// Messages carry these many different numbers, over and over: a table that stays in an L1 cache.
 const NUMBERS: u64 = 1024;
 
@@ -214,7 +214,7 @@ pub struct Request {
     pub operation: Operation,
     /// Whether single operations are timed.
     pub events: Events,
-    /// How many operations, 1 to [`MOST_OPERATIONS`]; for a pool the most that a pass may have. Of contention, how many
+    /// How many operations, 1 to [`MAX_OPERATIONS`]; for a pool the most that a pass may have. Of contention, how many
     /// nanoseconds.
     pub count: u64,
     /// Where the numbers of the messages begin.
@@ -393,7 +393,7 @@ mod tests {
             let sum = request(count).sum();
             assert!(document.contains(&sum.to_string()), "the sum of {count} is {sum}");
         }
-        assert!(request(MOST_OPERATIONS).sum() < 1 << 53);
+        assert!(request(MAX_OPERATIONS).sum() < 1 << 53);
         let wake = Request { operation: Operation::Wake { gap_ns: 20_000 }, ..request(20_000) };
         let least = 20_000 * 20_000 * 3 / 4;
         assert!(wake.gaps_ns() > least && wake.gaps_ns() < 2 * least, "{}", wake.gaps_ns());

@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 /// A pass may take so much longer than asked before it is given up, as for what this program performs itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A pass takes at least so long: reading a request is then a small part of the work.
-const LEAST_SPAN: Duration = Duration::from_millis(10);
+const MIN_SPAN: Duration = Duration::from_millis(10);
 /// What has never worked has half of the time that is left, and as much as this at least.
-const LEAST_PATIENCE: Duration = Duration::from_millis(250);
+const MIN_PATIENCE: Duration = Duration::from_millis(250);
 /// What has never worked is not tried again after so many failures: each may take as long as a pass at most.
 const FAILURES: u32 = 2;
 /// What has not ended a first pass within so long hangs; of less nothing can be said but that there was no time.
 const HANGS: Duration = Duration::from_secs(1);
 /// However little time there is to settle in.
-const LEAST_WARM_UP: Duration = Duration::from_millis(20);
+const MIN_WARM_UP: Duration = Duration::from_millis(20);
 
 /// Where adapters come from, where they are built, and how long they are waited for.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +143,7 @@ impl Runtimes {
         }
         let forks = forks(orders.first()?.options);
         let times = forks * things.len() as u32;
-        let each = most.checked_div(times)?.clamp(LEAST_WARM_UP, WARM_UP);
+        let each = most.checked_div(times)?.clamp(MIN_WARM_UP, WARM_UP);
         Some(Settling { things: things.into_values().collect(), forks, each, all: each * times })
     }
 
@@ -197,7 +197,7 @@ impl Runtimes {
             Some(TrackRecord::Works) => left,
             // A process that is new settles first.
             Some(TrackRecord::Fails(..)) | None => {
-                (left / 2).max(LEAST_PATIENCE + self.warm_up.unwrap_or_default())
+                (left / 2).max(MIN_PATIENCE + self.warm_up.unwrap_or_default())
             }
         };
         let until = Instant::now().checked_add(limit).map_or_else(|| stop.clone(), |at| stop.until(at));
@@ -326,7 +326,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
         }
         _ => {}
     }
-    let span = order.span.duration().max(LEAST_SPAN);
+    let span = order.span.duration().max(MIN_SPAN);
     let request = Request {
         name: external.name.clone(),
         operation,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Times that an adapter tells may differ from each other, and from the time here, by so much.
 pub(super) const SLACK_NS: u64 = 1_000_000;
 /// The CPU time that a role needs for one addition at least, in nanoseconds: it may be as cheap as a message.
-pub(super) const LEAST_OF_AN_ADDITION: f64 = 0.25;
+pub(super) const MIN_OF_AN_ADDITION: f64 = 0.25;
 
 /// What each role did of contention, where that fits the pass: nothing of all else.
 pub(super) fn shares_of(
@@ -37,7 +37,7 @@ pub(super) fn shares_of(
     }
     // What no CPU can do is refused before it is added up.
     if let Some((role, share)) =
-        said.iter().find(|(_, share)| share.added as f64 * LEAST_OF_AN_ADDITION > ns as f64)
+        said.iter().find(|(_, share)| share.added as f64 * MIN_OF_AN_ADDITION > ns as f64)
     {
         return wrong(format!("role {role} says {} additions in {ns} ns", share.added));
     }

@@ -14,7 +14,7 @@ use crate::wait::{Busy, Pause, WaitAction};
 // and whoever reads it at the end has joined all threads before.
 
 /// The most wait hints between two attempts: doubled after each that failed, as Anderson (1990) proposes.
-const MOST_HINTS: u32 = 64;
+const MAX_HINTS: u32 = 64;
 
 /// One atomic addition.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl<const BACKOFF: bool> Counter for CasLoop<BACKOFF> {
                     for _ in 0..hints {
                         Pause::wait();
                     }
-                    hints = (hints * 2).min(MOST_HINTS);
+                    hints = (hints * 2).min(MAX_HINTS);
                     seen = self.0.load(Relaxed);
                 }
                 false

@@ -1,6 +1,6 @@
 //! Which CPUs a thread may run on: masks of any size, and a pin that is proven before it is believed.
 
-use coretalk_model::cpu::HIGHEST_CPU;
+use coretalk_model::cpu::MAX_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ impl PinError {
 /// [`PinError`] where the system refuses or only pretends.
 pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     let refused = |source| PinError::Refused { cpu, source };
-    if cpu.0 > HIGHEST_CPU {
+    if cpu.0 > MAX_CPU {
         // A mask for it would not fit into memory; the kernel knows no such CPU either.
         return Err(refused(io::Error::from_raw_os_error(libc::EINVAL)));
     }
@@ -116,7 +116,7 @@ pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
             return Ok(CpuSet::from_words(words));
         }
         let reason = io::Error::last_os_error();
-        if reason.raw_os_error() != Some(libc::EINVAL) || words.len() * 64 > HIGHEST_CPU as usize {
+        if reason.raw_os_error() != Some(libc::EINVAL) || words.len() * 64 > MAX_CPU as usize {
             return Err(reason);
         }
         words = vec![0; words.len() * 2];
@@ -238,7 +238,7 @@ mod tests {
     fn a_cpu_that_does_not_exist_is_refused_and_nothing_changes() {
         std::thread::spawn(|| {
             let before = current_mask().unwrap();
-            for cpu in [5000, HIGHEST_CPU, u32::MAX] {
+            for cpu in [5000, MAX_CPU, u32::MAX] {
                 let error = pin_current_thread(CpuId(cpu)).unwrap_err();
                 assert_eq!(error.errno(), libc::EINVAL, "CPU {cpu}: {error}");
                 assert_eq!(current_mask().unwrap(), before);

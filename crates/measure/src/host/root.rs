@@ -13,7 +13,7 @@ pub struct SystemRoot(PathBuf);
 
 /// More than any file read here has on a machine of 4,096 CPUs: `/proc/cpuinfo` takes about 1.5 KiB for each. A file
 /// that never ends would otherwise take all memory.
-const LARGEST_FILE_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Why a file of the system could not be used. A file that is missing is no error: see [`SystemRoot::text`].
 #[derive(Debug, thiserror::Error)]
@@ -95,9 +95,9 @@ impl SystemRoot {
             Err(error) => return Err(failed(error)),
         };
         let mut bytes = Vec::new();
-        file.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > LARGEST_FILE_BYTES {
-            return Err(ReadError::TooLong { path: path.to_owned(), limit_bytes: LARGEST_FILE_BYTES });
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(ReadError::TooLong { path: path.to_owned(), limit_bytes: MAX_FILE_BYTES });
         }
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
         text.truncate(text.trim_end().len());
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_file_without_end_is_refused() {
-        let endless = " ".repeat(LARGEST_FILE_BYTES as usize + 1);
+        let endless = " ".repeat(MAX_FILE_BYTES as usize + 1);
         let tree = Tree::new().file("/proc/cpuinfo", &endless);
         assert!(matches!(tree.root().text("/proc/cpuinfo"), Err(ReadError::TooLong { .. })));
         assert_eq!(tree.root().peek("/proc/cpuinfo"), None);

@@ -239,7 +239,7 @@ pub fn listed_online(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
 fn entries_of_sysfs(root: &SystemRoot) -> CpuSet {
     let numbers = root.numbered(CPU, "cpu").into_iter();
     numbers
-        .filter(|&cpu| cpu <= coretalk_model::cpu::HIGHEST_CPU)
+        .filter(|&cpu| cpu <= coretalk_model::cpu::MAX_CPU)
         .filter(|cpu| root.peek(&format!("{CPU}/cpu{cpu}/online")).as_deref() != Some("0"))
         .map(CpuId)
         .collect()
@@ -251,7 +251,7 @@ fn processors(cpuinfo: &str) -> CpuSet {
         let (key, value) = line.split_once(':')?;
         (key.trim() == "processor").then(|| value.trim().parse::<u32>().ok())?
     });
-    values.filter(|&cpu| cpu <= coretalk_model::cpu::HIGHEST_CPU).map(CpuId).collect()
+    values.filter(|&cpu| cpu <= coretalk_model::cpu::MAX_CPU).map(CpuId).collect()
 }
 
 const NODES: &str = "/sys/devices/system/node";

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// Single events of up to this many ticks are counted by value; about 6 µs at 2.6 GHz.
 const BUCKETS: usize = 1 << 14;
 /// Room for longer events, at most.
-const MOST_BEYOND: u64 = 1 << 20;
+const MAX_BEYOND: u64 = 1 << 20;
 /// Turns of a wait between two looks at the guard.
 const TURNS: u32 = 1 << 12;
 
@@ -341,7 +341,7 @@ impl SpanLog {
             Sampling::Events { round_trips } => {
                 // No more events of that length fit before the deadline.
                 let longest = (limit_ticks / BUCKETS as f64) as u64 + 1;
-                let mut beyond = touched(round_trips.min(longest).min(MOST_BEYOND) as usize);
+                let mut beyond = touched(round_trips.min(longest).min(MAX_BEYOND) as usize);
                 beyond.clear();
                 SpanLog { numbers: touched(BUCKETS), beyond, ..SpanLog::default() }
             }

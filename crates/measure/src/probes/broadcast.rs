@@ -50,7 +50,7 @@ const QUANTITIES: &[Quantity] = &[
 /// simulated machine the readers do not wait for each other.
 pub const TRANSFERS: f64 = 2.0;
 /// The most readers that are asked for by themselves.
-const MOST_READERS: usize = 1024;
+const MAX_READERS: usize = 1024;
 /// More readers that saw a write before it was made than this share cast doubt on the others.
 const NEGATIVE_SHARE: f64 = 0.01;
 /// Events of a pass that are simulated one by one; what follows is more of the same.
@@ -70,8 +70,8 @@ impl SeriesProbe for Broadcast {
             // Powers of two, and all.
             None => (0..)
                 .map(|power| 1usize << power)
-                .take_while(|&count| count < most.min(MOST_READERS))
-                .chain((most > 0).then_some(most.min(MOST_READERS)))
+                .take_while(|&count| count < most.min(MAX_READERS))
+                .chain((most > 0).then_some(most.min(MAX_READERS)))
                 .collect(),
         };
         let trial = |count: usize| TrialSpec {

@@ -12,7 +12,7 @@ mod twins;
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::pass::Pass as RuntimePass;
-use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::counters::catalogue::{METHODS, Method, MethodKind, REPLACED_WIDE};
 use crate::pricing::Pricing;
 use crate::series::{ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -30,7 +30,7 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use perform::{Pass, loops};
 pub use price::{cost, sections};
-pub use trials::{ARRANGEMENTS, Config, MOST_SECTION_NS, MOST_THREADS, SECTIONS_NS, thread_counts};
+pub use trials::{ARRANGEMENTS, Config, MAX_SECTION_NS, MAX_THREADS, SECTIONS_NS, thread_counts};
 
 /// What it costs when many threads change one number.
 #[derive(Debug, Clone, Copy)]
@@ -99,7 +99,7 @@ impl SeriesProbe for Contend {
 
     /// One thread, two, one on each CPU, and twice as many.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        let all = request.cpus.len().min(trials::MOST_THREADS as usize / 2);
+        let all = request.cpus.len().min(trials::MAX_THREADS as usize / 2);
         let mut counts = vec![1, 2, all, 2 * all];
         counts.sort_unstable();
         counts.dedup();
@@ -138,7 +138,7 @@ impl SeriesProbe for Contend {
 
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         let operation = Operation::Contend { threads: spec.placement.len() };
-        Ok(RuntimeWork { operation, events: Events::Together, most: MOST_OPERATIONS })
+        Ok(RuntimeWork { operation, events: Events::Together, most: MAX_OPERATIONS })
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]

@@ -3,8 +3,8 @@
 use crate::series::RequestError;
 
 /// The shortest and the longest idle gap, in nanoseconds.
-const LEAST_GAP_NS: f64 = 100.0;
-const MOST_GAP_NS: f64 = 1e9;
+const MIN_GAP_NS: f64 = 100.0;
+const MAX_GAP_NS: f64 = 1e9;
 
 /// Parses a list of gaps in nanoseconds; empty for `None`.
 ///
@@ -13,7 +13,7 @@ const MOST_GAP_NS: f64 = 1e9;
 pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
     let mut gaps: Vec<f64> = Vec::new();
     for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
-        let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));
+        let gap = text.parse().ok().filter(|gap| (MIN_GAP_NS..=MAX_GAP_NS).contains(gap));
         let gap =
             gap.ok_or_else(|| RequestError::out_of_range("--gap", "a gap must be between 100ns and 1s"))?;
         if gaps.contains(&gap) {

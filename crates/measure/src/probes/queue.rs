@@ -23,7 +23,7 @@ use coretalk_model::queue::names;
 use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TickRate, TrialFailure};
-pub use trials::{CAPACITIES, Config, MOST_CAPACITY, REPRESENTATIVES, VERIFIED};
+pub use trials::{CAPACITIES, Config, MAX_CAPACITY, REPRESENTATIVES, VERIFIED};
 
 /// How many messages a second pass between threads through a bounded queue.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +117,7 @@ impl SeriesProbe for Queue {
 
     fn least_span(&self, spec: &TrialSpec) -> Picos {
         let rate_per_s = spec.parameters.number("rate_per_s");
-        rate_per_s.map_or(Picos::ZERO, |rate_per_s| Picos::from_secs(FEWEST_SENT / rate_per_s))
+        rate_per_s.map_or(Picos::ZERO, |rate_per_s| Picos::from_secs(MIN_SENT / rate_per_s))
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -190,7 +190,7 @@ impl SeriesProbe for Queue {
 /// without end, and say how long the pass was.
 const KEPT: f64 = 0.99;
 /// Messages of a pass at a fixed rate, at least: of fewer nobody can tell within a few percent whether the rate was kept.
-const FEWEST_SENT: f64 = 100.0;
+const MIN_SENT: f64 = 100.0;
 /// How many messages a rate may be off by where nothing is amiss: one at each end of what it is taken over, which is the
 /// middle of the pass.
 const ENDS: f64 = 2.5;

@@ -25,7 +25,7 @@ const SPEC: ProbeSpec = ProbeSpec {
 /// beyond everything that fetches in pairs.
 pub const DISTANCES: &str = "8,16,32,64,128,256";
 /// The largest distance: both words lie in one page.
-pub const MOST_BYTES: u32 = 2048;
+pub const MAX_BYTES: u32 = 2048;
 /// A word.
 const WORD: u32 = 8;
 
@@ -70,9 +70,9 @@ impl SeriesProbe for Sharing {
         let mut distances: Vec<u32> = Vec::new();
         for text in listed.split(',').map(str::trim) {
             let bytes =
-                text.parse().ok().filter(|bytes| *bytes % WORD == 0 && (WORD..=MOST_BYTES).contains(bytes));
+                text.parse().ok().filter(|bytes| *bytes % WORD == 0 && (WORD..=MAX_BYTES).contains(bytes));
             let bytes = bytes.ok_or_else(|| {
-                let allowed = format!("the distance must be a multiple of 8, from 8 to {MOST_BYTES}");
+                let allowed = format!("the distance must be a multiple of 8, from 8 to {MAX_BYTES}");
                 RequestError::out_of_range(format!("a distance of `{text}` bytes"), allowed)
             })?;
             if distances.contains(&bytes) {

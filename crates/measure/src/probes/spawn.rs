@@ -1,7 +1,7 @@
 //! `spawn`: what it costs to start a thread or a process, and how long until it runs.
 
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
 pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
@@ -113,7 +113,7 @@ impl SeriesProbe for Spawn {
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         let gap_ns = spec.parameters.number("pause_ns").unwrap_or(0.0) as u64;
         let operation = Operation::Spawn { gap_ns };
-        Ok(RuntimeWork { operation, events: Events::Each, most: MOST_OPERATIONS })
+        Ok(RuntimeWork { operation, events: Events::Each, most: MAX_OPERATIONS })
     }
 
     fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {

@@ -190,7 +190,7 @@ fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
 /// Round trips of a pass: a host does millions in the same time, which would tell nothing more here.
 const TRIPS: f64 = 4_000.0;
 /// The most that a pass performs, where more are asked for.
-const MOST_TRIPS: f64 = 50_000.0;
+const MAX_TRIPS: f64 = 50_000.0;
 /// Batches of calls, or pieces of work, of a pass.
 const BATCHES: f64 = 256.0;
 /// What a loop does beside the trip and two pairs of reads: it counts.
@@ -228,7 +228,7 @@ fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs:
     };
     let mut tallies: Vec<Tally> = views.iter().map(|_| Tally::new()).collect();
     let requested = order.options.number("samples").map(|samples| (samples / 8.0).ceil());
-    let most = requested.unwrap_or(TRIPS).clamp(1.0, MOST_TRIPS) as u64;
+    let most = requested.unwrap_or(TRIPS).clamp(1.0, MAX_TRIPS) as u64;
     let (mut trips, mut all_ns, mut cpu_ns, mut slept, mut spins) = (0u64, 0.0, 0.0, 0.0, 0.0);
     while trips < most && stage.elapsed() < order.span {
         let trip = if mode == Mode::Alternate && trips % 2 == 1 { &plain } else { &bare };

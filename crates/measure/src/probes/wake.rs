@@ -64,7 +64,7 @@ const PATIENCE: Picos = Picos::from_ms(5_000);
 /// More pairs than this are a map.
 const FEW_PAIRS: usize = 8;
 /// Rounds that a pass has at least, however long they take.
-const FEWEST_ROUNDS: u64 = 3;
+const MIN_ROUNDS: u64 = 3;
 /// The name of going to sleep for a millisecond.
 const SLEEP: &str = "sleep-1ms";
 const SLEEP_NS: u64 = 1_000_000;
@@ -158,7 +158,7 @@ impl SeriesProbe for Wake {
 
     fn least_span(&self, spec: &TrialSpec) -> Picos {
         let gap_ns = spec.parameters.number(names::GAP_NS);
-        gap_ns.map_or(Picos::ZERO, |gap_ns| Picos::from_ns(FEWEST_ROUNDS as f64 * gap_ns))
+        gap_ns.map_or(Picos::ZERO, |gap_ns| Picos::from_ns(MIN_ROUNDS as f64 * gap_ns))
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -332,7 +332,7 @@ fn priced_rounds(
     let mut rounds = 0;
     let mask = mask_of(order.spec);
     let [waker, home] = [stage.placement()[0], stage.placement()[1]];
-    while stage.elapsed() < order.span || rounds < FEWEST_ROUNDS {
+    while stage.elapsed() < order.span || rounds < MIN_ROUNDS {
         let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * stage.unit() - 1.0));
         let waiter = mask.as_ref().map_or(home, |mask| wake::placed(stage, mask, waker));
         let event = wake::perform(stage, cost, gap_ns, [waker, waiter]);

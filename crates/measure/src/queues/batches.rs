@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use std::sync::Arc;
 
 /// At a rate at least so many batches are sent, however long they take to become due: whole ones alone are sent.
-const FEWEST_PACED: u64 = 2;
+const MIN_PACED: u64 = 2;
 
 /// A queue of this kind and these messages, and the roles around it: one on each side.
 ///
@@ -142,7 +142,7 @@ fn produce_paced<M: Message, S: Sender<M>>(
     batch: usize,
 ) -> Result<Sent, Halt> {
     let begun = pace.begin();
-    let fewest = FEWEST_PACED * batch as u64;
+    let fewest = MIN_PACED * batch as u64;
     let least_ticks = pace.intended(begun, fewest);
     let watch = Watch { guard: course.guard, until_ticks: course.until_ticks.max(least_ticks) };
     let mut sent = Sent::default();

@@ -12,7 +12,7 @@ use std::io;
 use std::marker::PhantomData;
 
 /// The most permits that are asked of a semaphore: all kinds here count as far.
-pub const MOST_PERMITS: usize = (1 << 22) - 2;
+pub const MAX_PERMITS: usize = (1 << 22) - 2;
 
 /// A counting semaphore. Giving orders everything before it before everything after the taking.
 pub trait Permits: Send + Sync + Sized + 'static {
@@ -93,8 +93,8 @@ impl<P: Permits> Implementation for Bounded<P> {
 
     fn open<M: Message>(shape: &Shape) -> Result<(BoundedSender<M, P>, BoundedReceiver<M, P>), Refusal> {
         let capacity = shape.capacity;
-        if capacity == 0 || capacity > MOST_PERMITS {
-            let reason = format!("its semaphores count 1 to {MOST_PERMITS}");
+        if capacity == 0 || capacity > MAX_PERMITS {
+            let reason = format!("its semaphores count 1 to {MAX_PERMITS}");
             return Err(Refusal::Capacity { capacity, reason });
         }
         let permits = |permits: usize| {

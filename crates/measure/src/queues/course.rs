@@ -81,7 +81,7 @@ pub struct Stamps {
 /// Room for stamps; where it is used up every second one is forgotten.
 const MOST: usize = 4096;
 /// A clock that stands still must not make the loop look at nothing but its messages.
-const LONGEST_STEP: u64 = 1 << 20;
+const MAX_STEP: u64 = 1 << 20;
 
 impl Stamps {
     /// Stamps about so many ticks apart.
@@ -102,7 +102,7 @@ impl Stamps {
         if !self.kept.is_empty() {
             let passed = ticks.saturating_sub(self.last_ticks);
             if passed < self.apart_ticks {
-                self.step = (self.step * 2).min(LONGEST_STEP);
+                self.step = (self.step * 2).min(MAX_STEP);
             } else if passed > 4 * self.apart_ticks {
                 self.step = (self.step / 2).max(1);
             }

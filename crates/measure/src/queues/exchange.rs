@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Which producer made a message stands in its highest bits, so that the order of each is checked by itself.
 const LANE_SHIFT: u32 = 56;
 /// Producers at most.
-pub const MOST_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
+pub const MAX_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
 
 /// A producer that waits to begin.
 pub type Produce = Box<dyn FnOnce(&Course<'_>) -> Result<Sent, Halt> + Send>;
@@ -200,7 +200,7 @@ impl Account for Count {
 
 /// The number that each producer must send next.
 struct Table {
-    next: Box<[u64; MOST_PRODUCERS]>,
+    next: Box<[u64; MAX_PRODUCERS]>,
     order: Order,
     sum: u64,
 }
@@ -232,7 +232,7 @@ pub fn consume<M: Message, R: Receiver<M>>(
 ) -> Result<Received, Halt> {
     match order {
         Order::Counted => take_all(receiver, course, Count::default()),
-        _ => take_all(receiver, course, Table { next: Box::new([0; MOST_PRODUCERS]), order, sum: 0 }),
+        _ => take_all(receiver, course, Table { next: Box::new([0; MAX_PRODUCERS]), order, sum: 0 }),
     }
 }
 
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn an_account_adds_up_what_came_in_whatever_order() {
-        let table = || Table { next: Box::new([0; MOST_PRODUCERS]), order: Order::ByProducer, sum: 0 };
+        let table = || Table { next: Box::new([0; MAX_PRODUCERS]), order: Order::ByProducer, sum: 0 };
         for numbers in [vec![], vec![0], vec![0, 1, 2, 3], vec![0, 2, 1], vec![1, 0, u64::MAX, 3], vec![5; 9]]
         {
             let (mut count, mut table) = (Count::default(), table());

@@ -34,7 +34,7 @@ impl Implementation for Pipe {
     fn open<M: Message>(shape: &Shape) -> Result<(PipeEnd<M>, PipeEnd<M>), Refusal> {
         let capacity = shape.capacity;
         let refuse = |reason: &str| Refusal::Capacity { capacity, reason: reason.into() };
-        if M::MOST_BYTES > libc::PIPE_BUF {
+        if M::MAX_BYTES > libc::PIPE_BUF {
             return Err(refuse("a pipe packet has at most 4096 bytes"));
         }
         if !capacity.is_power_of_two() {
@@ -92,7 +92,7 @@ impl<M: Message> Receiver<M> for PipeEnd<M> {
     fn try_receive(&mut self) -> Result<M, NoMessage> {
         let mut bytes = [0; libc::PIPE_BUF];
         loop {
-            match self.file.read(&mut bytes[..M::MOST_BYTES]) {
+            match self.file.read(&mut bytes[..M::MAX_BYTES]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // End of file: all writers have gone and nothing is left.
                 Ok(0) | Err(_) => return Err(NoMessage::Ever),
@@ -122,7 +122,7 @@ pub struct SocketEnd<M> {
 }
 
 /// Larger buffers than this (4 GiB halved twice) are never asked for.
-const MOST_BUFFER: i32 = 1 << 30;
+const MAX_BUFFER: i32 = 1 << 30;
 
 /// Sizes that were found, by length and number of messages: the search fills the queue thirty times.
 static BUFFERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
@@ -133,7 +133,7 @@ impl Implementation for Socketpair {
 
     fn open<M: Message>(shape: &Shape) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
         let [sender, receiver] = connected()?;
-        let key = (M::MOST_BYTES, shape.capacity);
+        let key = (M::MAX_BYTES, shape.capacity);
         let known = || BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
         let buffer = known().get(&key).copied();
         let buffer = match buffer {
@@ -153,11 +153,11 @@ impl Implementation for Socketpair {
 fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> Result<i32, Refusal> {
     let holds = |buffer: i32| holds::<M>(sender, receiver, buffer, capacity.saturating_add(1));
     let refuse = |reason| Err(Refusal::Capacity { capacity, reason });
-    let most = holds(MOST_BUFFER)?;
+    let most = holds(MAX_BUFFER)?;
     if most < capacity {
         return refuse(format!("the system allows a socket memory for {most} such messages"));
     }
-    let (mut low, mut high) = (0, MOST_BUFFER);
+    let (mut low, mut high) = (0, MAX_BUFFER);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if holds(middle)? >= capacity { high = middle } else { low = middle }
@@ -199,7 +199,7 @@ fn holds<M: Message>(
     {
         count += 1;
     }
-    let mut bytes = vec![0; M::MOST_BYTES];
+    let mut bytes = vec![0; M::MAX_BYTES];
     while receive(receiver, &mut bytes, libc::MSG_DONTWAIT).is_ok_and(|count| count > 0) {}
     Ok(count)
 }
@@ -256,7 +256,7 @@ impl<M: Message> SocketEnd<M> {
         // The longest block; a message on the heap is shorter.
         let mut bytes = [0; 4096];
         loop {
-            match receive(&self.socket, &mut bytes[..M::MOST_BYTES], flags) {
+            match receive(&self.socket, &mut bytes[..M::MAX_BYTES], flags) {
                 Ok(0) => return Err(NoMessage::Ever),
                 Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(NoMessage::Ever),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -5,7 +5,7 @@ use super::flag_slot::{FlagSlot, Flagged, Word};
 /// Something that travels. It carries a number, so that whoever reads it can tell what was lost, doubled or damaged.
 pub trait Message: Send + Sized + 'static {
     /// The longest form in bytes, for queues that carry nothing else.
-    const MOST_BYTES: usize;
+    const MAX_BYTES: usize;
 
     /// How it lies in a place that says by itself whether it holds one.
     type Slot: FlagSlot<Self>;
@@ -24,7 +24,7 @@ pub trait Message: Send + Sized + 'static {
 }
 
 impl Message for u64 {
-    const MOST_BYTES: usize = 8;
+    const MAX_BYTES: usize = 8;
     type Slot = Word;
 
     #[inline(always)]
@@ -52,7 +52,7 @@ impl Message for u64 {
 pub struct Block<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Message for Block<WORDS> {
-    const MOST_BYTES: usize = 8 * WORDS;
+    const MAX_BYTES: usize = 8 * WORDS;
     type Slot = Flagged<Block<WORDS>>;
 
     #[inline(always)]
@@ -82,7 +82,7 @@ impl<const WORDS: usize> Message for Block<WORDS> {
 
 /// Text on the heap: the producer allocates and formats, the consumer parses and frees what another CPU allocated.
 impl Message for String {
-    const MOST_BYTES: usize = 20;
+    const MAX_BYTES: usize = 20;
     type Slot = Flagged<String>;
 
     #[inline(always)]
@@ -112,7 +112,7 @@ mod tests {
         for value in [0, 1, 9_999_999_999, u64::MAX] {
             assert_eq!(M::make(value).read(), Some(value));
             let carried = M::make(value).with_bytes(|bytes| {
-                assert!(bytes.len() <= M::MOST_BYTES, "{bytes:?}");
+                assert!(bytes.len() <= M::MAX_BYTES, "{bytes:?}");
                 M::from_bytes(bytes)
             });
             assert_eq!(carried.and_then(M::read), Some(value));

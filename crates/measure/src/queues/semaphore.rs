@@ -1,6 +1,6 @@
 //! [`Semaphore`]: a counting semaphore of our own over one futex word, which sleeps at once or after some looks.
 
-use super::bounded::{MOST_PERMITS, Permits};
+use super::bounded::{MAX_PERMITS, Permits};
 use super::futex::Futex;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::{Pause, WaitAction};
@@ -8,7 +8,7 @@ use std::io;
 
 /// The lowest bits count permits: these, and one to spare.
 const PERMITS: u32 = (1 << 22) - 1;
-const _: () = assert!(MOST_PERMITS < PERMITS as usize);
+const _: () = assert!(MAX_PERMITS < PERMITS as usize);
 /// Somebody who sleeps has been woken and has not looked yet: more wake-ups would be system calls for nothing.
 const WAKING: u32 = 1 << 22;
 /// The bits above count who sleeps or is about to.

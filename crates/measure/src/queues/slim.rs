@@ -40,7 +40,7 @@ const HINTED: u32 = 10;
 /// What a unit of rest is meant to take.
 const UNIT_NS: f64 = 37.0;
 /// What the longest rest without a yield is meant to take.
-const LONGEST_NS: f64 = 272.0;
+const MAX_NS: f64 = 272.0;
 
 /// What comes between two looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Rests {
     /// Where a wait hint takes so many nanoseconds.
     pub fn of(hint_ns: f64) -> Rests {
         let unit = (UNIT_NS / hint_ns).round().max(1.0);
-        Rests { unit: unit as u32, most: (LONGEST_NS / (unit * hint_ns)).round().max(1.0) as u32 }
+        Rests { unit: unit as u32, most: (MAX_NS / (unit * hint_ns)).round().max(1.0) as u32 }
     }
 
     /// What follows the look of this number, counted from 0, that found nothing.

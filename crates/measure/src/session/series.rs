@@ -8,7 +8,7 @@ mod spans;
 pub use plan::{SeriesPlan, least_span, plan};
 
 use self::concurrency::Concurrency;
-use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, gap, most_settling, orders, settling};
+use self::plan::{MAX_PASS, MESSAGES, MIN_PASS, Shares, gap, most_settling, orders, settling};
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
@@ -216,12 +216,12 @@ impl<'a> Driver<'a> {
     /// What a trial waits for: analyses before its own, and in them passes that are shorter than its own can be.
     fn precedence(&self, trial: usize) -> (bool, Picos) {
         let second = self.counting(trial) as usize >= ANALYSES[0];
-        (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(LONGEST_PASS))
+        (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(MAX_PASS))
     }
 
     /// One pass of each of some trials, at the same time; `false` where it was interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
-        let left = self.run.left().max(SHORTEST_PASS);
+        let left = self.run.left().max(MIN_PASS);
         let counted = self.settings.options.number(MESSAGES).is_some();
         let specs: Vec<Cow<'_, TrialSpec>> = trials.iter().map(|&trial| self.possible(trial)).collect();
         let order = |(index, &trial): (usize, &usize)| {
@@ -238,7 +238,7 @@ impl<'a> Driver<'a> {
             }
         };
         let orders: Vec<TrialOrder<'_>> = trials.iter().enumerate().map(order).collect();
-        let longest = orders.iter().map(|order| order.span).max().unwrap_or(SHORTEST_PASS);
+        let longest = orders.iter().map(|order| order.span).max().unwrap_or(MIN_PASS);
         if self.run.is_commit_due(longest) {
             self.commit()?;
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most CPUs that can be simulated.
-pub const MOST_CPUS: usize = 4096;
+pub const MAX_CPUS: usize = 4096;
 
 /// How a simulated machine is built.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,8 +122,8 @@ impl Structure {
     /// Why it cannot be built: the key and the problem.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let count = self.cpu_count();
-        if !(2..=MOST_CPUS as u64).contains(&count) {
-            return Some(("structure", format!("has {count} CPUs, expected 2 to {MOST_CPUS}")));
+        if !(2..=MAX_CPUS as u64).contains(&count) {
+            return Some(("structure", format!("has {count} CPUs, expected 2 to {MAX_CPUS}")));
         }
         match self {
             Structure::Tree { levels, .. } => {
@@ -160,7 +160,7 @@ impl Structure {
             Structure::Matrix { cpus, half_round_trip_ns } => {
                 let n = cpus.len();
                 let different: BTreeSet<&u32> = cpus.iter().collect();
-                if different.len() != n || cpus.iter().any(|&id| id > coretalk_model::cpu::HIGHEST_CPU) {
+                if different.len() != n || cpus.iter().any(|&id| id > coretalk_model::cpu::MAX_CPU) {
                     return Some(("structure.cpus", "lists a CPU twice, or one above 1048575".to_owned()));
                 }
                 if half_round_trip_ns.len() != n || half_round_trip_ns.iter().any(|row| row.len() != n) {
@@ -199,7 +199,7 @@ impl Structure {
             Structure::Tree { .. } | Structure::Groups { .. } => {
                 let topology = self.topology();
                 // Every CPU of a tree stands where the first one does.
-                let firsts = if matches!(self, Structure::Tree { .. }) { 1 } else { MOST_CPUS };
+                let firsts = if matches!(self, Structure::Tree { .. }) { 1 } else { MAX_CPUS };
                 let of = |first: CpuId| topology.cpus().iter().map(move |other| (first, other));
                 let pairs = topology.cpus().iter().take(firsts).flat_map(of);
                 let found: BTreeSet<Relation> = pairs.map(|(a, b)| topology.relation(a, b)).collect();

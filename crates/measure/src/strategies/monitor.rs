@@ -14,7 +14,7 @@ use crate::stage::POLLS;
 /// Ticks that a wait for a line lasts at most: Linux lets UMWAIT last 100,000 cycles, and whoever waits has to look at
 /// its guard.
 #[cfg(target_arch = "x86_64")]
-const LONGEST_TICKS: u64 = 100_000;
+const MAX_TICKS: u64 = 100_000;
 /// Ticks that TPAUSE lasts: about as long as a line takes across a socket.
 #[cfg(target_arch = "x86_64")]
 const MOMENT_TICKS: u64 = 200;
@@ -47,7 +47,7 @@ impl Idle for Umwait {
         instructions::umonitor(turn.address());
         // A write between the look and UMONITOR would not be seen.
         if turn.poll() == word {
-            instructions::umwait(counter::now_ticks() + LONGEST_TICKS);
+            instructions::umwait(counter::now_ticks() + MAX_TICKS);
         }
     }
 }
@@ -76,7 +76,7 @@ impl Idle for Mwaitx {
     fn idle(&self, turn: &Turn, word: u32) {
         instructions::monitorx(turn.address());
         if turn.poll() == word {
-            instructions::mwaitx(LONGEST_TICKS as u32);
+            instructions::mwaitx(MAX_TICKS as u32);
         }
     }
 }

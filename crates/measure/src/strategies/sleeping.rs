@@ -17,7 +17,7 @@ pub struct Backoff;
 /// Looks of each number of hints.
 const POLLS_OF_A_STEP: u32 = 8;
 /// The most hints between two looks.
-const MOST_HINTS: u32 = 64;
+const MAX_HINTS: u32 = 64;
 /// Looks with a yield in between.
 const YIELDS: u32 = 16;
 
@@ -75,7 +75,7 @@ impl Backoff {
     #[inline(always)]
     fn spin(turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
         let mut hints = 1;
-        while hints <= MOST_HINTS {
+        while hints <= MAX_HINTS {
             for _ in 0..POLLS_OF_A_STEP {
                 let word = turn.poll();
                 *polls += 1;

@@ -76,7 +76,7 @@ fn per_second(rates: Vec<Result<f64, WorkError>>) -> Result<Numbers, WorkError> 
 }
 
 /// What an array has at least, and where nothing is known of the caches: more than all but the largest of them.
-const LEAST_ARRAY: u64 = 32 << 20;
+const MIN_ARRAY: u64 = 32 << 20;
 const UNKNOWN_CACHES: u64 = 256 << 20;
 /// The share of the free memory that three arrays may take.
 const ARRAYS_SHARE: f64 = 0.75;
@@ -87,7 +87,7 @@ const SCALAR: f64 = 3.0;
 /// # Errors
 /// There is not so much memory: smaller arrays would measure caches.
 fn array_bytes(cpus: &CpuSet) -> Result<u64, WorkError> {
-    let whole = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(LEAST_ARRAY));
+    let whole = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(MIN_ARRAY));
     match available_bytes() {
         Some(free) if 3 * whole > (ARRAYS_SHARE * free as f64) as u64 => {
             Err(WorkError::Memory { cpus: cpus.clone(), needed_mib: (3 * whole) >> 20, free_mib: free >> 20 })

@@ -102,8 +102,8 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
             );
             // Adaptive intervals are wide enough for what the run adds, so they have to hold the bare truth too.
             let (bounds, of_interest, most_added) = match counts {
-                Counts::Adaptive => (0.93..=1.0, &covered[..], precision / 2.0 + MOST_ADDED),
-                Counts::Fixed { .. } => (0.93..=0.97, &covered[..2], MOST_ADDED),
+                Counts::Adaptive => (0.93..=1.0, &covered[..], precision / 2.0 + MAX_ADDED),
+                Counts::Fixed { .. } => (0.93..=0.97, &covered[..2], MAX_ADDED),
             };
             if of_interest.iter().any(|covered| !bounds.contains(covered)) || cells < 10_000 {
                 missed.push(format!("{name}, {kind}: {covered:?} of {cells}"));
@@ -121,7 +121,7 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
 
 /// What ticks and skewed noise may add to a transfer. The clock read of each batch comes on top where a run chooses the
 /// length of its batches: half of the precision asked for at most.
-const MOST_ADDED: f64 = 0.004;
+const MAX_ADDED: f64 = 0.004;
 
 #[test]
 #[ignore = "over ten thousand cells"]

@@ -8,7 +8,7 @@ use coretalk_model::latency::{
     Counts, GateOutcome, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Regime,
     Spacing, Tails,
 };
-use coretalk_model::stats::MOST_ANALYSES;
+use coretalk_model::stats::MAX_ANALYSES;
 use coretalk_model::{Flag, Hint, Home, Picos, Protocol, Relation, Tool};
 
 /// Twelve pairs of a large machine with two nodes: every setting can show.
@@ -99,11 +99,11 @@ fn a_budget_is_spent_where_intervals_are_wide() {
     let most = |run: &Run| run.values().iter().map(|(_, value)| value.passes).max().unwrap();
     let usual = with(2, 60_000);
     assert!(wide(&usual) > 0 && most(&usual) == 24, "{} {}", wide(&usual), most(&usual));
-    let all = with(MOST_ANALYSES, 60_000);
+    let all = with(MAX_ANALYSES, 60_000);
     assert!(wide(&all) == 0 && most(&all) > 24, "{} {}", wide(&all), most(&all));
     assert!(!all.result.budget_ended && all.took < Picos::from_ms(60_000));
     // What does not reach as far as the next analysis is not begun, and said to be why.
-    let short = with(MOST_ANALYSES, 4_000);
+    let short = with(MAX_ANALYSES, 4_000);
     assert!(wide(&short) > 0 && short.result.budget_ended, "{} {}", wide(&short), most(&short));
     assert!([24, 48].contains(&most(&short)) && wide(&short) <= wide(&usual), "{}", most(&short));
 }

@@ -10,7 +10,7 @@ use coretalk_measure::{Machine, SimMachine, Stop};
 use coretalk_model::Picos;
 use coretalk_model::latency::{LatencySettings, Spacing};
 use coretalk_model::series::{Headline, Parameters, SeriesSettings};
-use coretalk_model::stats::MOST_ANALYSES;
+use coretalk_model::stats::MAX_ANALYSES;
 
 /// Seconds since the beginning, and how many were said to be left.
 #[derive(Default)]
@@ -93,7 +93,7 @@ fn a_precise_map_says_how_long_it_still_takes() {
     for (precision, budget, most) in [(0.003, 10_000, 0.5), (0.001, 20_000, 0.2)] {
         let errors = of_map("laptop-smt", |settings| {
             (settings.spacing, settings.precision) = (Spacing::Brief, precision);
-            (settings.analyses, settings.budget) = (MOST_ANALYSES, Picos::from_ms(budget));
+            (settings.analyses, settings.budget) = (MAX_ANALYSES, Picos::from_ms(budget));
         });
         assert!(errors.iter().all(|error| error.abs() <= most), "± {precision}: {errors:.2?}");
     }

@@ -88,7 +88,7 @@ impl Effort {
 /// Gains below this share of the cost are rounding.
 const ROUNDING: f64 = 1e-12;
 /// Neighbours of a thread that are asked for better CPUs, heaviest first.
-const MOST_NEIGHBOURS: usize = 12;
+const MAX_NEIGHBOURS: usize = 12;
 
 /// Exchanges until nothing helps, or the effort is spent.
 pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Effort) {
@@ -122,9 +122,9 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
             candidates.extend(0..assignment.distances.len() as u32);
         } else {
             let mut heaviest: Vec<(u32, f64)> = talks.to_vec();
-            if heaviest.len() > MOST_NEIGHBOURS {
-                heaviest.select_nth_unstable_by(MOST_NEIGHBOURS, |x, y| y.1.total_cmp(&x.1));
-                heaviest.truncate(MOST_NEIGHBOURS);
+            if heaviest.len() > MAX_NEIGHBOURS {
+                heaviest.select_nth_unstable_by(MAX_NEIGHBOURS, |x, y| y.1.total_cmp(&x.1));
+                heaviest.truncate(MAX_NEIGHBOURS);
             }
             for (other, _) in heaviest {
                 candidates.extend(assignment.distances.near(assignment.cpu_of[other as usize] as usize));

@@ -25,11 +25,11 @@ pub struct CpuDistances {
 /// CPUs near another that are looked at for a thread that talks there.
 const NEAR: usize = 16;
 /// A cell without an interval is trusted at most so far: two careful runs of one machine differ by 1.5 % across reboots.
-const LEAST_WIDTH: f64 = 0.03;
+const MIN_WIDTH: f64 = 0.03;
 /// The scatter of fewer cells between the same groups is that of their level.
-const LEAST_CELLS: usize = 6;
+const MIN_CELLS: usize = 6;
 /// No interval reaches down to zero.
-const MOST_WIDTH: f64 = 0.9;
+const MAX_WIDTH: f64 = 0.9;
 /// Half a 95 % interval, in deviations.
 const REACH: f64 = 1.96;
 
@@ -160,7 +160,7 @@ impl CpuDistances {
             by_level.iter().map(|(level, logs)| (*level, scatter_of(logs))).collect();
         let of_block: BTreeMap<(Option<usize>, u32, u32), f64> = bare
             .iter()
-            .filter(|(_, logs)| logs.len() >= LEAST_CELLS)
+            .filter(|(_, logs)| logs.len() >= MIN_CELLS)
             .map(|(block, logs)| (*block, scatter_of(logs)))
             .collect();
         for a in 0..n {
@@ -171,9 +171,9 @@ impl CpuDistances {
                 } else {
                     let block = block(&distances, a, b);
                     let scatter = of_block.get(&block).or_else(|| of_level.get(&block.0));
-                    scatter.copied().unwrap_or(0.0).max(LEAST_WIDTH)
+                    scatter.copied().unwrap_or(0.0).max(MIN_WIDTH)
                 };
-                let width = width.min(MOST_WIDTH);
+                let width = width.min(MAX_WIDTH);
                 let ends = [cell.value * (1.0 - width), cell.value * (1.0 + width)];
                 distances.ends[a * n + b] = ends;
                 distances.ends[b * n + a] = ends;
@@ -186,7 +186,7 @@ impl CpuDistances {
     #[must_use]
     pub fn of_steps(mut self, step: f64) -> CpuDistances {
         for (ends, &ns) in self.ends.iter_mut().zip(&self.ns) {
-            let least = (ns - step / 2.0).max(ns * (1.0 - MOST_WIDTH));
+            let least = (ns - step / 2.0).max(ns * (1.0 - MAX_WIDTH));
             *ends = [ends[0].min(least), ends[1].max(ns + step / 2.0)];
         }
         self
@@ -388,8 +388,8 @@ mod tests {
         let distances = CpuDistances::of_observations(cpus, &observed, &[halves]);
         let width = |a, b| (distances.high(a, b) - distances.low(a, b)) / 2.0 / distances.ns(a, b);
         assert!((width(0, 1) - 0.1).abs() < 1e-9, "what has an interval keeps it");
-        assert!((width(0, 2) - LEAST_WIDTH).abs() < 1e-9, "alike cells are trusted most");
-        assert!(width(0, 4) > 2.0 * LEAST_WIDTH, "scattered ones less: {}", width(0, 4));
+        assert!((width(0, 2) - MIN_WIDTH).abs() < 1e-9, "alike cells are trusted most");
+        assert!(width(0, 4) > 2.0 * MIN_WIDTH, "scattered ones less: {}", width(0, 4));
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         });
         let distances = CpuDistances::of_observations(cpus, &observed, &[cores]);
         let width = |a, b| (distances.high(a, b) - distances.low(a, b)) / 2.0 / distances.ns(a, b);
-        assert!((width(0, 4) - LEAST_WIDTH).abs() < 1e-9 && (width(0, 1) - LEAST_WIDTH).abs() < 1e-9);
+        assert!((width(0, 4) - MIN_WIDTH).abs() < 1e-9 && (width(0, 1) - MIN_WIDTH).abs() < 1e-9);
     }
 
     #[test]

@@ -27,7 +27,7 @@ named! {
 }
 
 /// The most threads that a graph may have.
-pub const MOST_THREADS: usize = 1 << 16;
+pub const MAX_THREADS: usize = 1 << 16;
 
 /// What is wrong with a file of edges. Follows "failed to".
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -103,12 +103,12 @@ impl Graph {
                 )));
             };
             let thread = |text: &str| match text.parse::<u32>() {
-                Ok(id) if (id as usize) < threads.unwrap_or(MOST_THREADS) => Ok(id),
+                Ok(id) if (id as usize) < threads.unwrap_or(MAX_THREADS) => Ok(id),
                 Ok(id) => Err(at(match threads {
                     Some(threads) => {
                         format!("there is no thread {id}: the {threads} threads are counted from 0")
                     }
-                    None => format!("thread {id} is beyond the maximum of {MOST_THREADS} threads"),
+                    None => format!("thread {id} is beyond the maximum of {MAX_THREADS} threads"),
                 })),
                 Err(_) => Err(at(format!("`{}` is not a thread; threads are counted from 0", excerpt(text)))),
             };

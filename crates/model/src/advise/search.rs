@@ -277,7 +277,7 @@ impl Search<'_> {
 }
 
 /// Steps above which only the cheap bound is taken: a dense graph of a thousand different threads would take seconds.
-const MOST_STEPS: usize = 200_000_000;
+const MAX_STEPS: usize = 200_000_000;
 
 /// Least cost, Σ weight × latency at the low ends of the intervals, that any placement could have. The larger of two
 /// bounds: the heaviest pairs of threads on the cheapest pairs of CPUs; and each thread on the CPU where talking to its
@@ -304,7 +304,7 @@ fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
         // Positive numbers and their bits have one order.
         *alike.entry(weights.into_iter().map(f64::to_bits).collect()).or_default() += 1;
     }
-    if alike.keys().map(Vec::len).sum::<usize>() * distances.len() > MOST_STEPS {
+    if alike.keys().map(Vec::len).sum::<usize>() * distances.len() > MAX_STEPS {
         return 0.0;
     }
     let nearest: Vec<Vec<f64>> = (0..distances.len())

@@ -87,7 +87,7 @@ pub enum Obstacle {
 
 /// One machine takes at most so many times as long as before, whatever its clock has done: beyond, pairs that lie alike
 /// are no proof that it is one.
-const MOST_OF_ONE_MACHINE: f64 = 3.0;
+const MAX_OF_ONE_MACHINE: f64 = 3.0;
 
 /// A name that a level has where a test has said so.
 const THREADS: &str = "smt";
@@ -116,7 +116,7 @@ impl Alignment {
         }
         let (doubts, plausible) = Doubt::between(a, b, &alignment.levels);
         let Some(doubt) = doubts.first().cloned() else { return alignment };
-        let may_be_one = alignment.pairing == Pairing::Pairs && doubt.factor() <= MOST_OF_ONE_MACHINE;
+        let may_be_one = alignment.pairing == Pairing::Pairs && doubt.factor() <= MAX_OF_ONE_MACHINE;
         if may_be_one && is_one_machine(a, b, &alignment.levels[0]) {
             return alignment;
         }

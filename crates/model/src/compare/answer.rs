@@ -5,7 +5,7 @@ use crate::CpuId;
 use std::collections::BTreeSet;
 
 /// Levels of one verdict that are named one by one.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// What a comparison of two sides shows, over all its datasets.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ impl ShownLevel {
 impl Shown {
     /// Whether the levels are few enough to be named one by one.
     pub fn is_listed(&self) -> bool {
-        self.levels.len() <= MOST_NAMED
+        self.levels.len() <= MAX_NAMED
     }
 
     /// The smallest and the largest shift of the levels, by size where all have one direction; `None` where there are none.

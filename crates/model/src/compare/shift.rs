@@ -302,7 +302,7 @@ pub(super) fn judge_apart(
 /// From so many values on, the spread between them is known well enough to judge by it.
 pub(super) const VALUES_THAT_TELL: usize = 20;
 /// From so many on it is known as far as Student's t allows for (1908); a spread of five is itself off by a third.
-const FEWEST_VALUES: usize = 6;
+const MIN_VALUES: usize = 6;
 /// Few values that lie so many deviations (1.48 MAD) off were disturbed, and say nothing of how the others scatter.
 const GROSS: f64 = 10.0;
 /// Two runs on one idle host repeat the median of a level within 1 %: the difference has a deviation of 0.7 %.
@@ -329,8 +329,8 @@ pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     let is_gross = |value: &f64| spread > 0.0 && (value - middle).abs() > GROSS * spread;
     let others: Vec<f64> = values.iter().copied().filter(|value| !is_gross(value)).collect();
     // Of fewer nothing would be known.
-    let kept = if others.len() < FEWEST_VALUES { values } else { &others };
-    (kept.len() >= FEWEST_VALUES).then(|| {
+    let kept = if others.len() < MIN_VALUES { values } else { &others };
+    (kept.len() >= MIN_VALUES).then(|| {
         let mean = kept.iter().sum::<f64>() / kept.len() as f64;
         let freedom = (kept.len() - 1) as f64;
         let variance = kept.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom;

@@ -3,7 +3,7 @@
 use super::import_error::excerpt;
 use super::{MAX_CPUS, Printed, Problem, Unit};
 use crate::CpuId;
-use crate::cpu::HIGHEST_CPU;
+use crate::cpu::MAX_CPU;
 use std::collections::HashMap;
 
 /// A number and how it was printed.
@@ -137,7 +137,7 @@ pub(super) fn read_label(text: &str) -> Result<CpuId, Problem> {
     let digits = if kind.is_empty() { word } else { word.trim_start_matches([' ', '#', '_', '-']) };
     let id = is_whole(digits).then(|| digits.parse().ok()).flatten();
     match id {
-        Some(id) if known && id <= HIGHEST_CPU => Ok(CpuId(id)),
+        Some(id) if known && id <= MAX_CPU => Ok(CpuId(id)),
         _ => Err(Problem::NotACpu { label: excerpt(trimmed) }),
     }
 }

@@ -1,6 +1,6 @@
 //! The XML of hwloc (`lstopo file.xml`), versions 1 and 2: a topology that another program reports.
 
-use crate::cpu::HIGHEST_CPU;
+use crate::cpu::MAX_CPU;
 use crate::topology::{Beside, CoreClass, Domain, MemoryNode, with_shared_l2};
 use crate::{CpuId, CpuSet, Level, Topology};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A machine of 1,024 CPUs has about 5,000 objects with 30 children each.
-const MOST_NODES: u32 = 4_000_000;
+const MAX_NODES: u32 = 4_000_000;
 /// Objects inside objects; hwloc itself has about a dozen kinds.
 const DEEPEST: usize = 64;
 
@@ -29,7 +29,7 @@ pub enum HwlocError {
     #[error("read the XML, line {line}: objects are nested deeper than {DEEPEST}")]
     TooDeep { line: u32 },
     /// A CPU without a number, or with one that no system gives.
-    #[error("read the XML, line {line}: a PU has the os_index `{found}` (expected 0 to {HIGHEST_CPU})")]
+    #[error("read the XML, line {line}: a PU has the os_index `{found}` (expected 0 to {MAX_CPU})")]
     BadCpu { line: u32, found: String },
     /// A set of CPUs that is not written as hwloc does.
     #[error("read the XML, line {line}: `{found}` is not an hwloc cpuset (expected for example 0x000000ff)")]
@@ -57,7 +57,7 @@ pub fn is_xml(bytes: &[u8]) -> bool {
 pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     let text = std::str::from_utf8(bytes).map_err(|_| HwlocError::NotText)?;
     // hwloc names its DTD in the second line; nothing of it is fetched.
-    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text.trim_start_matches('\u{feff}'), options)
         .map_err(|error| HwlocError::Xml { message: error.to_string() })?;
     let root = document.root_element();
@@ -253,7 +253,7 @@ fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
 
 fn cpu(object: &Node<'_, '_>) -> Result<CpuId, HwlocError> {
     let found = object.attribute("os_index").unwrap_or_default();
-    let id = found.parse().ok().filter(|&id| id <= HIGHEST_CPU);
+    let id = found.parse().ok().filter(|&id| id <= MAX_CPU);
     id.map(CpuId)
         .ok_or_else(|| HwlocError::BadCpu { line: line(object), found: found.chars().take(40).collect() })
 }
@@ -262,7 +262,7 @@ fn cpu(object: &Node<'_, '_>) -> Result<CpuId, HwlocError> {
 fn cpu_set(object: &Node<'_, '_>, set: &str) -> Result<CpuSet, HwlocError> {
     let bad = || HwlocError::BadSet { line: line(object), found: set.chars().take(40).collect() };
     let words: Vec<&str> = set.split(',').collect();
-    if words.len() > (HIGHEST_CPU as usize + 1) / 32 {
+    if words.len() > (MAX_CPU as usize + 1) / 32 {
         return Err(bad());
     }
     let mut cpus = CpuSet::new();

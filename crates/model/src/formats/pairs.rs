@@ -228,11 +228,11 @@ fn read_aggregate(
 const ARROWS: [&str; 7] = ["<-->", "<->", "<=>", "-->", "->", "↔", "→"];
 
 /// No line of a list is longer, in bytes: rows of large matrices are not searched.
-const LONGEST_LINE: usize = 200;
+const MAX_LINE: usize = 200;
 
 /// The CPUs and the value of `0 <-> 1 : 19 ns`; `None` where a line is no such.
 fn arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
-    if text.len() > LONGEST_LINE {
+    if text.len() > MAX_LINE {
         return None;
     }
     let (from, rest) = ARROWS.iter().find_map(|arrow| text.split_once(arrow))?;
@@ -303,10 +303,10 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
 }
 
 /// A column with more values than this tells no matrices apart.
-const MOST_PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// Columns among which one is searched that tells matrices apart: each costs a pass over the file.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// How the names of columns with CPUs begin.
 const ENDS: [&str; 18] = [
@@ -422,8 +422,8 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
         dialect.fields(document.line(line)).nth(index).and_then(Result::ok).unwrap_or_default().into_owned()
     };
     let parts = values
-        .take(MOST_KEYS)
-        .filter(|&index| (2..=MOST_PARTS).contains(&repeats) && latency_rank(&names[index]).is_none())
+        .take(MAX_KEYS)
+        .filter(|&index| (2..=MAX_PARTS).contains(&repeats) && latency_rank(&names[index]).is_none())
         .find_map(|index| Some((index, pairs.parted(repeats, |pair| key(pair.line, index))?)));
     let parts = match parts {
         None => vec![(names[column].to_string(), pairs)],

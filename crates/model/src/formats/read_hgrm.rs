@@ -23,7 +23,7 @@ impl Heading {
         let column = |name: &str| names.iter().position(|field| field.split('(').next() == Some(name));
         let columns = [column("Value")?, column("Percentile")?, column("TotalCount")?];
         let unit = names[columns[0]].split_once('(').map(|(_, unit)| unit.trim_end_matches(')').to_owned());
-        (names.len() <= MOST_COLUMNS).then_some(Heading { columns, number: names.len(), unit })
+        (names.len() <= MAX_COLUMNS).then_some(Heading { columns, number: names.len(), unit })
     }
 
     /// How many fields a row may have.
@@ -34,7 +34,7 @@ impl Heading {
 }
 
 /// A line of more words is prose.
-const MOST_COLUMNS: usize = 8;
+const MAX_COLUMNS: usize = 8;
 
 /// Reads every percentile table of a file.
 ///

@@ -21,10 +21,10 @@ const WORD_BITS: u32 = 0xf0;
 /// All versions begin with this.
 const FAMILY: u32 = 0x1c84_9300;
 /// A histogram of an hour in ns with five digits takes less than this, inflated: 5 million counts of a byte.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// Values that an interval log may keep apart beside one for each byte of the file, so that a log of zeros that unpacks to
 /// millions of them takes no more memory than 100 of its size and this.
-const MOST_VALUES: usize = 1 << 19;
+const MAX_VALUES: usize = 1 << 19;
 /// Bytes of the header behind the cookie and the length of the payload.
 const HEADER: usize = 32;
 /// Bytes of the header of a histogram of floating-point values with its cookie.
@@ -43,7 +43,7 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let text = decode(bytes)?;
     let document = Document::new(&text);
     let mut tags: BTreeMap<String, Tag> = BTreeMap::new();
-    let mut room = MOST_VALUES + bytes.len();
+    let mut room = MAX_VALUES + bytes.len();
     for index in 0..document.len() {
         let line = document.line(index).trim();
         if line.is_empty() || line.starts_with(['#', '"']) {
@@ -210,8 +210,8 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
         let rest = packed.get(read as usize..).unwrap_or_default();
         match inflater.decompress_vec(rest, &mut inner, FlushDecompress::None) {
             Ok(Status::StreamEnd) => return Ok(inner),
-            Ok(_) if inner.len() > MOST_BYTES => {
-                return Err(IntervalError::TooLarge { limit_mib: MOST_BYTES >> 20 });
+            Ok(_) if inner.len() > MAX_BYTES => {
+                return Err(IntervalError::TooLarge { limit_mib: MAX_BYTES >> 20 });
             }
             Ok(_) if inner.len() == inner.capacity() => inner.reserve(inner.len()),
             Ok(_) if inflater.total_in() > read || inner.len() > written => {}
@@ -255,7 +255,7 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<
             let (lowest, highest) = layout.range(index).ok_or(IntervalError::Beyond)?;
             let [lowest, highest] = [lowest, highest].map(|value| value as f64 * factor);
             if ranges.len() >= most {
-                return Err(IntervalError::TooManyValues { limit: MOST_VALUES });
+                return Err(IntervalError::TooManyValues { limit: MAX_VALUES });
             }
             ranges.push(Range { lowest, highest, count: count.unsigned_abs() });
         }

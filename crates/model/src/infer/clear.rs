@@ -13,23 +13,23 @@ use crate::stats::median_in_place;
 
 /// The fastest pair across lies this factor above the slowest inside: of noise of 25 % on six cells one in a hundred
 /// has such a gap below it …
-const LEAST_RATIO: f64 = 1.75;
+const MIN_RATIO: f64 = 1.75;
 /// … or [`CLEAR_RATIO`], where chance hardly puts the groups together, or this one, where every CPU is in a group
 /// besides, and no group is only what is left of the others.
-const LEAST_RATIO_OF_MANY: f64 = 1.05;
+const MIN_RATIO_OF_MANY: f64 = 1.05;
 /// Chance puts groups of groups together in less than one of 400 matrices, as a logarithm …
 const SURPRISE: f64 = 6.0;
 /// … and groups of CPUs in less than one of 10⁵.
 const SURPRISE_OF_CPUS: f64 = 11.5;
 /// Of levels of four or five CPUs that sizes suggest this much is asked for: of so many CPUs drawn from a mesh of 8 × 8
 /// cores one choice in 70 or 140 has such a gap by chance, and one in 5 or 2.6 has any (simulated).
-const LEAST_RATIO_OF_FEW: f64 = 1.25;
+const MIN_RATIO_OF_FEW: f64 = 1.25;
 /// A single CPU is far away, and not slow, where its way to another one is shorter than slowness would make it, by this
 /// share of what it is farther than a group is wide.
-const LEAST_SHARE: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// One group of so many may be disturbed.
-const MOST_WEAK: usize = 10;
+const MAX_WEAK: usize = 10;
 
 /// What a cut shows.
 pub(super) enum Cut {
@@ -43,10 +43,10 @@ pub(super) enum Cut {
 pub(super) fn candidates(tree: &Tree, distances: &Distances) -> Vec<(Partition, f64)> {
     let mut heights: Vec<f64> = tree.nodes.iter().map(|node| node.height).collect();
     heights.sort_unstable_by(f64::total_cmp);
-    let gaps = heights.windows(2).filter(|pair| pair[1] - pair[0] >= ln(LEAST_RATIO_OF_MANY));
+    let gaps = heights.windows(2).filter(|pair| pair[1] - pair[0] >= ln(MIN_RATIO_OF_MANY));
     let cuts = gaps.map(|pair| cut(pair[0], tree, distances.len()));
     let with_gap = cuts.filter_map(|partition| Some((gap(&partition, distances)?, partition)));
-    let wide = with_gap.filter(|(gap, _)| *gap >= ln(LEAST_RATIO_OF_MANY));
+    let wide = with_gap.filter(|(gap, _)| *gap >= ln(MIN_RATIO_OF_MANY));
     wide.map(|(gap, partition)| (partition, gap)).collect()
 }
 
@@ -83,7 +83,7 @@ pub(super) fn judge(
             return Some(Cut::Level(partition.clone()));
         }
     }
-    if gap < ln(if surprise >= SURPRISE { CLEAR_RATIO } else { LEAST_RATIO }) {
+    if gap < ln(if surprise >= SURPRISE { CLEAR_RATIO } else { MIN_RATIO }) {
         return None;
     }
     let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();
@@ -120,12 +120,12 @@ pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &
             })
     };
     let weak = new.iter().filter(|group| !stands(group)).count();
-    new.len() > 1 && weak * MOST_WEAK <= new.len()
+    new.len() > 1 && weak * MAX_WEAK <= new.len()
 }
 
 /// Whether every pair inside the groups is nearer than every pair across, by what a few CPUs of a mesh rarely show.
 pub(super) fn has_gap(level: &Partition, distances: &Distances) -> bool {
-    gap(level, distances).is_some_and(|gap| gap >= ln(LEAST_RATIO_OF_FEW))
+    gap(level, distances).is_some_and(|gap| gap >= ln(MIN_RATIO_OF_FEW))
 }
 
 /// From the slowest pair inside (but for as many of its group as may be disturbed) up to the fastest across. None where
@@ -176,7 +176,7 @@ fn log_factorial(n: usize) -> f64 {
 
 /// Whether a single CPU is far from some group, and not merely slow.
 fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
-    detour(cpu, partition, distances).is_some_and(|(_, share)| share >= LEAST_SHARE)
+    detour(cpu, partition, distances).is_some_and(|(_, share)| share >= MIN_SHARE)
 }
 
 /// The group to which a single CPU belongs by its row, and to which it is slow as it is to all others.
@@ -186,7 +186,7 @@ pub(super) fn slow_beside<'a>(
     distances: &Distances,
 ) -> Option<&'a Vec<usize>> {
     let (group, share) = detour(cpu, partition, distances)?;
-    (partition.of(cpu) == ALONE && share < LEAST_SHARE).then_some(group)
+    (partition.of(cpu) == ALONE && share < MIN_SHARE).then_some(group)
 }
 
 /// The group that a single CPU is nearest to, and whether the CPU is far from it (about 1) or slow (about 0): were it slow,

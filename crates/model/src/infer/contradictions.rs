@@ -17,7 +17,7 @@ const NEAREST: usize = 16;
 /// what rows differ by that are alike (see [`Columns::scatter`]; 2.9 deviations of normal values) …
 const TIMES_SCATTER: f64 = 2.5;
 /// … and at least this factor: of 84 published matrices some lose a right cell to a smaller one …
-const LEAST_CONTRADICTION: f64 = 1.25;
+const MIN_CONTRADICTION: f64 = 1.25;
 /// … but any by this factor. Noise of a quarter has that many smaller ones that they put groups where there are none.
 const SURE_CONTRADICTION: f64 = 1.75;
 /// So many of the CPUs nearest to one are compared with it, since the nearest may be a wrong pair …
@@ -26,7 +26,7 @@ const ALIKE_AMONG: usize = 3;
 const ALIKE_OVER: usize = 8;
 /// So many CPUs contradict a cell that does not count, whatever the others: one cell in twenty may be disturbed, which
 /// makes a tenth of the others contradict a pair that is near, and eight of the nearest twelve in one of 200,000 pairs.
-const LEAST_WITNESSES: usize = 8;
+const MIN_WITNESSES: usize = 8;
 /// Groups of four or fewer CPUs have fewer witnesses. These are enough where they are those of all CPUs that are near to
 /// either of the two, which this factor separates from the next, or this share of a difference that contradicts …
 const FEW_WITNESSES: usize = 2;
@@ -36,9 +36,9 @@ const NEXT_SHARE: f64 = 0.7;
 /// slow to everybody, which the CPUs that are near to neither show.
 const FEW_OF_ALL: usize = 3;
 /// So many in a hundred of the CPUs that are nearest to either contradict. The others are near to both, or far from both.
-const LEAST_AGREEMENT: usize = 66;
+const MIN_AGREEMENT: usize = 66;
 /// Of the witnesses one in so many is near to the other CPU.
-const LEAST_BALANCE: usize = 8;
+const MIN_BALANCE: usize = 8;
 
 /// The columns over which the rows of two CPUs are compared.
 struct Columns {
@@ -57,7 +57,7 @@ impl Columns {
                 (0..n).map(|cpu| columns.nearest_of(&log[cpu * n..(cpu + 1) * n], cpu)).collect();
         }
         let apart = columns.scatter(log).map_or(f64::INFINITY, |scatter| TIMES_SCATTER * scatter);
-        columns.apart = apart.clamp(ln(LEAST_CONTRADICTION), ln(SURE_CONTRADICTION));
+        columns.apart = apart.clamp(ln(MIN_CONTRADICTION), ln(SURE_CONTRADICTION));
         columns
     }
 
@@ -168,17 +168,17 @@ fn witnesses(
         }
         let witnesses = seen[0] + seen[1];
         let beyond = thirds.len() - (at + 1);
-        let is_one_sided = seen[0].min(seen[1]) * LEAST_BALANCE < witnesses;
+        let is_one_sided = seen[0].min(seen[1]) * MIN_BALANCE < witnesses;
         let is_slow = is_one_sided && (all[0] + all[1] - witnesses) * 2 >= beyond;
         let ends = thirds
             .get(at + 1)
             .is_none_or(|next| next.0 - nearer.max(value) >= ln(NEAR_RATIO).min(NEXT_SHARE * apart));
         let least = match (is_near && ends, beyond == 0 || is_one_sided && is_trusted.is_some()) {
-            (false, _) => LEAST_WITNESSES,
+            (false, _) => MIN_WITNESSES,
             (true, true) => FEW_OF_ALL,
             (true, false) => FEW_WITNESSES,
         };
-        if witnesses >= least && witnesses * 100 >= (at + 1) * LEAST_AGREEMENT && !is_slow {
+        if witnesses >= least && witnesses * 100 >= (at + 1) * MIN_AGREEMENT && !is_slow {
             enough = witnesses;
         }
         is_near &= !ends;

@@ -18,14 +18,14 @@ use crate::stats::{MadScale, mad, median_in_place};
 use std::collections::BTreeMap;
 
 /// So many deviations of the outside lie between its median and that of the inside.
-const LEAST_DEVIATIONS: f64 = 3.5;
+const MIN_DEVIATIONS: f64 = 3.5;
 /// In groups that leave CPUs out, fewer cells than this may be the lower edge of noise: two or three pairs of CPUs that
 /// happen to be the nearest of fifteen made nine of ten invented levels …
 const FEW: usize = 8;
 /// … unless every way out of the groups is longer than each of these cells by this factor.
-const LEAST_RATIO_OF_FEW: f64 = 1.18;
+const MIN_RATIO_OF_FEW: f64 = 1.18;
 /// No scatter is believed to be smaller: intervals end at about 1 %, and a few cells may tie by chance.
-const LEAST_SCATTER: f64 = 0.02;
+const MIN_SCATTER: f64 = 0.02;
 
 /// Whether the level stands out inside the next coarser one that stands.
 pub(super) fn stands_out(
@@ -35,11 +35,11 @@ pub(super) fn stands_out(
     distances: &Distances,
 ) -> bool {
     let cells = Cells::of(level, finer, coarser, distances);
-    if !level.covers_all() && cells.inside.len() < FEW && cells.gap(distances) < ln(LEAST_RATIO_OF_FEW) {
+    if !level.covers_all() && cells.inside.len() < FEW && cells.gap(distances) < ln(MIN_RATIO_OF_FEW) {
         return false;
     }
     let plain = cells.deviations(&vec![0.0; distances.len()], distances);
-    if plain.is_some_and(|deviations| deviations >= LEAST_DEVIATIONS) {
+    if plain.is_some_and(|deviations| deviations >= MIN_DEVIATIONS) {
         return true;
     }
     // A core with a lower clock is slower to everybody. Where every CPU has a group that can be taken out; else the
@@ -47,7 +47,7 @@ pub(super) fn stands_out(
     level.covers_all()
         && cells
             .deviations(&cells.offsets(distances), distances)
-            .is_some_and(|deviations| deviations >= LEAST_DEVIATIONS)
+            .is_some_and(|deviations| deviations >= MIN_DEVIATIONS)
 }
 
 struct Cells {
@@ -92,7 +92,7 @@ impl Cells {
             cells.iter().map(value).collect()
         };
         let outside = net(&self.outside);
-        let scatter = mad(&outside, MadScale::Normal)?.max(LEAST_SCATTER);
+        let scatter = mad(&outside, MadScale::Normal)?.max(MIN_SCATTER);
         Some((median_in_place(&mut outside.clone())? - median_in_place(&mut net(&self.inside))?) / scatter)
     }
 
@@ -217,7 +217,7 @@ fn home(coarser: Option<&Partition>, cpu: usize) -> u32 {
 /// Fewer groups could be what a container was given.
 const WHOLE: usize = 8;
 /// Groups of a whole machine differ by less than this factor: some cores of a package may be off.
-const MOST_UNEQUAL: usize = 4;
+const MAX_UNEQUAL: usize = 4;
 
 /// The level that divides a whole machine into the smallest groups below this one, if there is one.
 pub(super) fn whole<'a>(
@@ -238,7 +238,7 @@ pub(super) fn is_odd(level: &Partition, finer: Option<&Partition>) -> bool {
     let Some(finer) = finer.filter(|finer| finer.groups().len() >= WHOLE) else { return false };
     let sizes = level.groups().iter().map(Vec::len);
     let (least, most) = sizes.fold((usize::MAX, 0), |(least, most), size| (least.min(size), most.max(size)));
-    kept(level, finer) > 1 || most >= MOST_UNEQUAL * least
+    kept(level, finer) > 1 || most >= MAX_UNEQUAL * least
 }
 
 /// The one group that a level adds to a whole machine of which it leaves others as they are: one socket of two that

@@ -11,17 +11,17 @@ use std::collections::BTreeSet;
 /// socket, would else outvote any number of groups.
 const GAP_CAP: f64 = 1.5;
 /// A level that leaves CPUs out has at least this share of them …
-const LEAST_COVERAGE: f64 = 0.25;
+const MIN_COVERAGE: f64 = 0.25;
 /// … and stands out by this factor, as the threads of the fast cores of a hybrid machine do and chance pairs do not.
 const PARTIAL_RATIO: f64 = 1.5;
 /// … or by this one, where a slow CPU or cell explains what it leaves out: at most as many CPUs as its smallest group has,
 /// besides those of pairs that contradict each other …
 const REST_RATIO: f64 = 1.25;
 /// … and where its groups, or else its pairs, are too many to be the nearest ones of noise.
-const LEAST_GROUPS: usize = 3;
-const LEAST_PAIRS: usize = 8;
+const MIN_GROUPS: usize = 3;
+const MIN_PAIRS: usize = 8;
 /// A cell inside a level is faster than one outside at least so often.
-const LEAST_SEPARATION: f64 = 0.98;
+const MIN_SEPARATION: f64 = 0.98;
 
 /// Takes levels from the solid groups, the weightiest first, until no candidate passes. Finest first.
 pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<Partition> {
@@ -72,14 +72,14 @@ fn covers_enough(nodes: &[Node], partition: &Partition, distances: &Distances) -
     let least = if is_nearly_whole(partition, distances) { REST_RATIO } else { PARTIAL_RATIO };
     let stands_out = median_in_place(&mut gaps).is_some_and(|gap| gap >= ln(least));
     let cpus: usize = partition.covered();
-    stands_out && cpus as f64 >= LEAST_COVERAGE * partition.cpus() as f64
+    stands_out && cpus as f64 >= MIN_COVERAGE * partition.cpus() as f64
 }
 
 fn is_nearly_whole(partition: &Partition, distances: &Distances) -> bool {
     let is_doubtful = |cpu: usize| distances.doubtful.iter().flatten().any(|&doubtful| doubtful == cpu);
     let rest = (0..partition.cpus()).filter(|&cpu| partition.of(cpu) == ALONE && !is_doubtful(cpu)).count();
     let smallest = partition.groups().iter().map(Vec::len).min().unwrap_or(0);
-    rest <= smallest && (partition.groups().len() >= LEAST_GROUPS || partition.pairs() >= LEAST_PAIRS)
+    rest <= smallest && (partition.groups().len() >= MIN_GROUPS || partition.pairs() >= MIN_PAIRS)
 }
 
 /// Sets of solid groups that could be one level, weightiest first: all of one size; all that exist at one height; the
@@ -184,7 +184,7 @@ impl Partitions {
                 }
             }
         }
-        separation.share().is_some_and(|share| share >= LEAST_SEPARATION)
+        separation.share().is_some_and(|share| share >= MIN_SEPARATION)
     }
 }
 

@@ -7,9 +7,9 @@ use crate::stats::elementary::ln;
 use std::collections::BTreeMap;
 
 /// Fewer groups of one size are no pattern …
-const LEAST_GROUPS: usize = 3;
+const MIN_GROUPS: usize = 3;
 /// … nor are groups that hold less than this share of the CPUs.
-const LEAST_SHARE: f64 = 0.6;
+const MIN_SHARE: f64 = 0.6;
 /// A new group is at most this much slower than the slowest of the pattern.
 const SLOWER_BY: f64 = 1.1;
 /// Up to so many CPUs every way to pair them is tried: 105 ways for eight.
@@ -97,7 +97,7 @@ fn pattern(level: &Partition) -> Option<usize> {
     }
     let (&size, &groups) = sizes.iter().max_by_key(|&(size, groups)| (size * groups, *size))?;
     let share = (size * groups) as f64 / level.cpus() as f64;
-    (groups >= LEAST_GROUPS && share >= LEAST_SHARE).then_some(size)
+    (groups >= MIN_GROUPS && share >= MIN_SHARE).then_some(size)
 }
 
 /// Groups of one size out of these CPUs; a rest may stay.

@@ -141,7 +141,7 @@ impl Structure {
 }
 
 /// No cell is moved by less than this share: intervals tell how exact a cell is, not how much equal pairs differ.
-const LEAST_MOVE: f64 = 0.01;
+const MIN_MOVE: f64 = 0.01;
 
 /// Infers again from the matrix with every value moved at random within its interval, and says for each level of
 /// `structure` whether it came out exactly the same. One call is one repetition, so that a caller can spread them over
@@ -159,7 +159,7 @@ pub fn repeatability(
     // Half the width of a 95 % interval, in deviations.
     let deviations = normal::quantile(0.975);
     distances.shake(|low, high, width| {
-        let deviation = (width / deviations).max(LEAST_MOVE);
+        let deviation = (width / deviations).max(MIN_MOVE);
         key.normal((high * n + low) as u64) * deviation
     });
     let mut found = Found::of(&distances);

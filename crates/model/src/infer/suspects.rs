@@ -10,9 +10,9 @@ use crate::stats::{NORMAL_MAD_SCALE, median_in_place};
 use std::collections::BTreeMap;
 
 /// With fewer cells the median of a block is the cell itself.
-const LEAST_CELLS: usize = 4;
+const MIN_CELLS: usize = 4;
 /// No scatter is believed to be smaller: see the guard.
-const LEAST_SCATTER: f64 = 0.02;
+const MIN_SCATTER: f64 = 0.02;
 /// Cells lie nearer to their own median than to the true value: the median deviation of normal values is smaller by
 /// this divided by their number (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
 const SHRINKAGE: f64 = 1.2;
@@ -60,7 +60,7 @@ impl Blocks {
     pub fn residual(&self, levels: &[Partition], distances: &Distances, a: usize, b: usize) -> f64 {
         let scatter = self.tables[depth(levels, a, b)].scatter;
         (own(distances, a, b) - self.at(levels, a, b)).abs()
-            / scatter.max(distances.width(a, b)).max(LEAST_SCATTER)
+            / scatter.max(distances.width(a, b)).max(MIN_SCATTER)
     }
 }
 
@@ -83,7 +83,7 @@ impl Table {
     fn fit(sides: Option<&Partition>, cells: &[(u32, u32)], distances: &Distances) -> Table {
         let groups = sides.map_or(0, |sides| sides.groups().len());
         let side = groups + 1;
-        let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: LEAST_SCATTER };
+        let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: MIN_SCATTER };
         let mut sorted: Vec<(u32, f64)> = cells
             .iter()
             .map(|&(low, high)| (low as usize, high as usize))
@@ -96,7 +96,7 @@ impl Table {
         for block in sorted.chunk_by(|a, b| a.0 == b.0) {
             values.clear();
             values.extend(block.iter().map(|cell| cell.1));
-            let own = if block.len() >= LEAST_CELLS { median_in_place(&mut values) } else { None };
+            let own = if block.len() >= MIN_CELLS { median_in_place(&mut values) } else { None };
             let kept = own.map_or(1.0, |_| 1.0 - SHRINKAGE / block.len() as f64);
             let median = own.unwrap_or(overall);
             table.medians[block[0].0 as usize] = median;

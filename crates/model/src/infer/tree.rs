@@ -160,10 +160,10 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
 }
 
 /// Leaving a group costs at least this factor …
-const LEAST_RATIO: f64 = 1.18;
+const MIN_RATIO: f64 = 1.18;
 /// … or this one, where several cells say so: the second die of a Threadripper 3945WX is 1.08 times as far as the first,
 /// on each of 144 pairs.
-const LEAST_RATIO_OF_SEVERAL: f64 = 1.07;
+const MIN_RATIO_OF_SEVERAL: f64 = 1.07;
 /// A group that is nearer inside than to others by this factor stands out clearly.
 pub(super) const CLEAR_RATIO: f64 = 1.5;
 /// So many joined cells are several. Those of noise have such a factor too; the guard refuses them. (Asked for 20, more
@@ -171,26 +171,26 @@ pub(super) const CLEAR_RATIO: f64 = 1.5;
 /// to join a group has few cells.)
 const SEVERAL: usize = 3;
 /// A joined cell is faster than one leaving the group at least so often …
-const LEAST_SEPARATION: f64 = 0.95;
+const MIN_SEPARATION: f64 = 0.95;
 /// … and so often where the factor is small.
-const LEAST_SEPARATION_OF_SEVERAL: f64 = 0.98;
+const MIN_SEPARATION_OF_SEVERAL: f64 = 0.98;
 
 /// The factor that leaving a group costs at least, where so many cells say so.
 pub(super) fn least_ratio(cells: usize) -> f64 {
-    if cells >= SEVERAL { LEAST_RATIO_OF_SEVERAL } else { LEAST_RATIO }
+    if cells >= SEVERAL { MIN_RATIO_OF_SEVERAL } else { MIN_RATIO }
 }
 
 /// The solid nodes of the tree, smallest first.
 pub(super) fn solid_nodes(tree: &Tree, distances: &Distances) -> Vec<Node> {
     let by_intervals = 1.0 + 4.0 * distances.median_width();
-    let least = [LEAST_RATIO, LEAST_RATIO_OF_SEVERAL].map(|ratio| ln(ratio.max(by_intervals)));
+    let least = [MIN_RATIO, MIN_RATIO_OF_SEVERAL].map(|ratio| ln(ratio.max(by_intervals)));
     let mut separation = Separation::new();
     let mut is_solid = |node: &Node| {
         let joined = (node.middle - node.start) * (node.end - node.middle);
         let needed = match node.gap {
             gap if !gap.is_finite() => return false,
-            gap if gap >= least[0] => LEAST_SEPARATION,
-            gap if gap >= least[1] && joined >= SEVERAL => LEAST_SEPARATION_OF_SEVERAL,
+            gap if gap >= least[0] => MIN_SEPARATION,
+            gap if gap >= least[1] && joined >= SEVERAL => MIN_SEPARATION_OF_SEVERAL,
             _ => return false,
         };
         separated(node, tree, distances, &mut separation).is_some_and(|share| share >= needed)

@@ -3,7 +3,7 @@
 use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
-    self, Analysis, Correlation, Detector, Estimate, FEWEST_PASSES, Pass, Pool, drift_interval, holds_still,
+    self, Analysis, Correlation, Detector, Estimate, MIN_PASSES, Pass, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
 };
 use crate::{Flag, Grade, Home, Reason, flags, grade};
@@ -219,7 +219,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     if penalty.is_some_and(|penalty| penalty > HOME_SPREAD) {
         flags.set(Flag::HomeSpread);
     }
-    if kept.len() < FEWEST_PASSES {
+    if kept.len() < MIN_PASSES {
         flags.set(Flag::FewPasses);
     }
     if narrower(&latency_ns, cycles.as_ref()) > context.settings.precision * (1.0 + 1e-9) {

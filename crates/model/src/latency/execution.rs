@@ -5,7 +5,7 @@
 //! thread of the core does the same, and two cores do not feel each other.
 
 use crate::CpuId;
-use crate::stats::{FEWEST_PASSES, exact_median_interval, median_in_place};
+use crate::stats::{MIN_PASSES, exact_median_interval, median_in_place};
 
 /// A unit that a core has once, or a few times, for all of its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,7 +131,7 @@ impl ExecutionTest {
     /// apart if both keep more than 0.8 on every one. One that is slowed down alone was held up by something else.
     pub fn verdict(&self) -> Execution {
         let passes = self.passes.len();
-        if passes < FEWEST_PASSES {
+        if passes < MIN_PASSES {
             return Execution::Unclear(Unclear::TooFew { passes });
         }
         let interval = |unit, of| exact_median_interval(&self.of_unit(unit, of).collect::<Vec<_>>(), 0.05);

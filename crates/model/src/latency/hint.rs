@@ -6,7 +6,7 @@ use crate::{Hint, KernelId, Protocol};
 use std::collections::BTreeMap;
 
 /// A hint is taken only for a gain of this much: the title of the map changes with it.
-const LEAST_GAIN: f64 = 1.05;
+const MIN_GAIN: f64 = 1.05;
 
 /// The hint of a protocol's map: as asked; or, from all visits that timed both kernels on one cell, the pause if it
 /// makes some cell's hand-over 5 % faster and none 5 % slower (per cell the median over visits of the ratio; the
@@ -28,9 +28,9 @@ pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -
         return ChosenHint { hint: Hint::None, reason: "there was no pilot".into() };
     };
     let percent = |gain: f64| (gain - 1.0) * 100.0;
-    if best >= LEAST_GAIN && worst >= 1.0 / LEAST_GAIN {
+    if best >= MIN_GAIN && worst >= 1.0 / MIN_GAIN {
         ChosenHint { hint: Hint::Pause, reason: format!("a pause gains up to {:.0} %", percent(best)) }
-    } else if best >= LEAST_GAIN {
+    } else if best >= MIN_GAIN {
         let reason = format!("a pause gains {:.0} % on some pairs but loses on others", percent(best));
         ChosenHint { hint: Hint::None, reason }
     } else {

@@ -6,7 +6,7 @@
 use super::record::KeptRecording;
 use super::{Cell, CellValue, LatencyMap, LatencySettings, MissingReason, Purpose, Record, Regime, cell};
 use crate::flags::TAINTED_SHARE;
-use crate::stats::{Estimate, FEWEST_PASSES, Pass};
+use crate::stats::{Estimate, MIN_PASSES, Pass};
 use crate::{
     CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Picos, Protocol, Samples, TickRate, TrialFailure,
 };
@@ -160,7 +160,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     }
     let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
     let mut flags = Flags::NONE;
-    if delays.len() < FEWEST_PASSES {
+    if delays.len() < MIN_PASSES {
         flags.set(Flag::FewPasses);
     } else if interval(settings, back).is_some_and(|back| !back.overlaps(&latency_ns)) {
         flags.set(Flag::Asym);

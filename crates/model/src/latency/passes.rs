@@ -1,6 +1,6 @@
 //! [`PassTable`]: what the passes of the map said, of all cells in a few large arrays.
 
-use crate::stats::{Analysis, MOST_ANALYSES};
+use crate::stats::{Analysis, MAX_ANALYSES};
 use crate::{Flags, Picos, TrialFailure};
 use std::collections::BTreeMap;
 
@@ -384,7 +384,7 @@ impl PassTable {
     /// is not worth the trouble of being used again.
     fn make_room(&mut self, cell: usize) {
         let Rows { first, made, .. } = self.cells[cell];
-        let room = Analysis::at(made as usize + 1, MOST_ANALYSES).passes().max(made as usize + 1);
+        let room = Analysis::at(made as usize + 1, MAX_ANALYSES).passes().max(made as usize + 1);
         let (from, to, end) = (first as usize, self.heads.len(), (first + made) as usize);
         self.heads.extend_from_within(from..end);
         self.heads.resize(to + room, StoredHead::NONE);

@@ -43,7 +43,7 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
 }
 
 /// Sets of columns that are remembered.
-const MOST_LAYOUTS: usize = 8;
+const MAX_LAYOUTS: usize = 8;
 
 /// Everything that the visits of a run said. Built while measuring and when a run file is read;
 /// [`analyse`](fn@super::analyse) makes the result from it, so both say the same.
@@ -200,7 +200,7 @@ impl Record {
             layout.push(self.column_or_new(&span.kernel, before as u8));
         }
         // Visits of a map have two: pairs on one node, and on two.
-        if self.layouts.len() == MOST_LAYOUTS {
+        if self.layouts.len() == MAX_LAYOUTS {
             self.layouts.clear();
         }
         self.layouts.push(layout);

@@ -3,7 +3,7 @@
 use super::cell::interval;
 use super::record::CellPasses;
 use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
-use crate::stats::{Detector, FEWEST_PASSES, Pass, State, holds_still, split_states};
+use crate::stats::{Detector, MIN_PASSES, Pass, State, holds_still, split_states};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub fn watch(
         let Some(passes) = record.passes(cell) else { continue };
         values.clear();
         values.extend(series(passes, column).map(|value| value.1));
-        if values.len() < FEWEST_PASSES {
+        if values.len() < MIN_PASSES {
             continue;
         }
         for (pass, _) in series(passes, column) {

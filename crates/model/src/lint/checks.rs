@@ -92,7 +92,7 @@ pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<Doubt> {
 }
 
 /// Fewer CPUs do not make two halves with structure inside.
-const FEWEST_CPUS_OF_HALVES: usize = 16;
+const MIN_CPUS_OF_HALVES: usize = 16;
 /// What is seen of each CPU: in the half that is clean, two fifths of all others are near enough.
 const LOW: f64 = 0.4;
 /// Halves are separated by a gap in that. Files without taint have at most 1.09 at equal halves (86 files), tainted
@@ -109,7 +109,7 @@ const ALIKE: f64 = 1.5;
 
 pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
     let n = view.len();
-    if n < FEWEST_CPUS_OF_HALVES {
+    if n < MIN_CPUS_OF_HALVES {
         return None;
     }
     let low: Vec<f64> =
@@ -152,7 +152,7 @@ pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
     found.then(|| Doubt::TaintedHome { clean: set(clean), tainted: set(tainted), far })
 }
 
-const FEWEST_CPUS_OF_ROWS: usize = 6;
+const MIN_CPUS_OF_ROWS: usize = 6;
 /// CPU 0 and its nearest, against the nearest pairs of others: 1.48 to 2.57 where the tool's main thread disturbed it,
 /// at most 1.31 otherwise, on a core of another kind.
 const FIRST: f64 = 1.4;
@@ -164,13 +164,13 @@ const ODD: f64 = 1.35;
 /// … and so many deviations of all rows away is odd …
 const DEVIATIONS: f64 = 6.0;
 /// … where no more than so many are: more are a kind of core.
-pub(super) const MOST_ODD: usize = 2;
+pub(super) const MAX_ODD: usize = 2;
 
 /// CPU 0 with its nearest CPU. Values on a lattice are not taken apart by less than one and a half steps.
 pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     let n = view.len();
     let first = view.matrix.position(CpuId(0))?;
-    if n < FEWEST_CPUS_OF_ROWS {
+    if n < MIN_CPUS_OF_ROWS {
         return None;
     }
     let (sibling, value) = view.nearest(first)?;
@@ -192,7 +192,7 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
 /// one group, "everybody" is only what lies outside their own: a small cluster beside a large one is as far from it as two
 /// clusters are.
 pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
-    if view.len() < FEWEST_CPUS_OF_ROWS {
+    if view.len() < MIN_CPUS_OF_ROWS {
         return None;
     }
     let rows: Vec<Vec<f64>> = (0..view.len()).map(|cpu| view.row(cpu)).collect();
@@ -206,7 +206,7 @@ pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option
         let least = if quarters == 2 { DEVIATIONS * deviation } else { 0.0 };
         odd.retain(|&cpu| places[cpu] >= ODD * usual && places[cpu] - usual >= least);
     }
-    if odd.is_empty() || odd.len() > MOST_ODD {
+    if odd.is_empty() || odd.len() > MAX_ODD {
         return None;
     }
     let is_odd = |cpu: usize| odd.contains(&cpu);
@@ -233,9 +233,9 @@ pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option
     Some(Doubt::OddCpu { cpus, value: middle(&with)?, usual: middle(&others)? })
 }
 
-const FEWEST_CPUS_OF_A_MESH: usize = 6;
+const MIN_CPUS_OF_A_MESH: usize = 6;
 /// Beyond, so many CPUs are looked at: rows are compared in the third power of their number.
-const MOST_CPUS: usize = 128;
+const MAX_CPUS: usize = 128;
 /// Rows of so many similar CPUs predict a cell.
 const SIMILAR: usize = 3;
 /// Share of the variation that similar rows predict where CPUs mean something: 0.3 and more in published files with
@@ -249,17 +249,17 @@ const STRAYS: f64 = 0.05;
 const FAST: f64 = 0.78;
 /// Of the triples of CPUs with two fast pairs, the share whose third pair is not fast.
 const OPEN: f64 = 0.5;
-const FEWEST_FAST: usize = 3;
+const MIN_FAST: usize = 3;
 
 /// `structure` is what the same numbers show of groups: threads that wander leave none.
 pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     let n = view.len();
     // Cells that are all alike have no structure that wandering could hide.
     let is_told = |structure: &Structure| matches!(structure.shape, Shape::Grouped | Shape::Uniform { .. });
-    if n < FEWEST_CPUS_OF_A_MESH || structure.is_some_and(is_told) {
+    if n < MIN_CPUS_OF_A_MESH || structure.is_some_and(is_told) {
         return None;
     }
-    let stride = n.div_ceil(MOST_CPUS);
+    let stride = n.div_ceil(MAX_CPUS);
     let cpus: Vec<usize> = (0..n).step_by(stride).collect();
     let logs: Vec<Vec<f64>> =
         cpus.iter().map(|&a| cpus.iter().map(|&b| view.both[a][b].ln()).collect()).collect();
@@ -288,7 +288,7 @@ pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option
             open.push(view.pair(a, b));
         }
     }
-    let no_cliques = fast_pairs.len() >= FEWEST_FAST && opened as f64 > OPEN * triples as f64;
+    let no_cliques = fast_pairs.len() >= MIN_FAST && opened as f64 > OPEN * triples as f64;
     // What `topology` says of the same values.
     let spread = structure.and_then(Structure::scatter).unwrap_or(spread);
     (no_cliques || fast_pairs.is_empty()).then_some(Doubt::Unpinned { predicted, spread, open })
@@ -338,18 +338,18 @@ fn by_similarity(logs: &[Vec<f64>], cpu: usize) -> Vec<usize> {
 }
 
 /// A copy has so many cells beside each other, at least, and at least half a column of them.
-const FEWEST_COPIED: usize = 6;
+const MIN_COPIED: usize = 6;
 /// A value that stands in more cells of the square says nothing about where it comes from.
-const MOST_ALIKE: usize = 16;
+const MAX_ALIKE: usize = 16;
 /// Values within this factor could be equal.
 const CLOSE: f64 = 1.05;
 /// Where more pairs of such cells than this share have the same digits, coincidences are too frequent to be told from copies.
-const MOST_TIED: f64 = 0.05;
+const MAX_TIED: f64 = 0.05;
 /// Logarithm of the odds that are asked for beyond the number of places and directions that a copy could have.
 const SURE: f64 = 8.0;
 /// Copies in more directions are coincidences of values that crowd: a column that was copied to two others has three, and
 /// each twice, since the mirror image of a cell has its value.
-const MOST_DIRECTIONS: usize = 6;
+const MAX_DIRECTIONS: usize = 6;
 
 /// Cells that have, digit by digit, the values of others at one distance from them: a row, a column or a block that was
 /// copied. How likely a coincidence is comes from how many close cells have the same digits. Where a file keeps both
@@ -377,12 +377,12 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         .enumerate()
         .map(|(at, &value)| sorted[at + 1..].partition_point(|&other| other <= CLOSE * value) as f64);
     let chance = tied / close.sum::<f64>();
-    if tied == 0.0 || chance > MOST_TIED {
+    if tied == 0.0 || chance > MAX_TIED {
         return None;
     }
     let evidence = -chance.ln();
     let least = ((4.0 * (n as f64).ln() + SURE) / evidence).ceil() as usize;
-    let least = least.max(FEWEST_COPIED).max(n / 2);
+    let least = least.max(MIN_COPIED).max(n / 2);
     let mut alike: BTreeMap<u64, Vec<[usize; 2]>> = BTreeMap::new();
     for [row, column] in known(|_, n| 0..n) {
         alike.entry(value(row, column).to_bits()).or_default().push([row, column]);
@@ -391,7 +391,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
     // Counted first: the cells of all shifts of a large matrix would take a gigabyte.
     let mut hits = vec![0u32; 4 * n * n];
     for is_counting in [true, false] {
-        for cells in alike.values().filter(|cells| cells.len() <= MOST_ALIKE) {
+        for cells in alike.values().filter(|cells| cells.len() <= MAX_ALIKE) {
             for (at, &[row, column]) in cells.iter().enumerate() {
                 // A cell and its mirror image are one value.
                 for to in cells[at + 1..].iter().filter(|to| **to != [column, row]) {
@@ -411,7 +411,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         .map(|(shift, cells)| (shift, largest_patch(cells)))
         .filter(|(_, cells)| cells.len() >= least)
         .collect();
-    if patches.len() > MOST_DIRECTIONS {
+    if patches.len() > MAX_DIRECTIONS {
         return None;
     }
     let ([down, right], cells) = patches.into_iter().max_by_key(|(_, cells)| cells.len())?;

@@ -6,10 +6,10 @@ use crate::formats::Printed;
 const ON_THE_LATTICE: f64 = 0.95;
 /// Beyond so many steps an error of the step itself blurs the lattice.
 const STEPS: f64 = 60.0;
-const FEWEST_VALUES: usize = 20;
-const FEWEST_MULTIPLES: usize = 4;
+const MIN_VALUES: usize = 20;
+const MIN_MULTIPLES: usize = 4;
 /// One value alone makes no multiple: it may be disturbed.
-const FEWEST_ON_A_MULTIPLE: usize = 2;
+const MIN_ON_A_MULTIPLE: usize = 2;
 /// A finer search finds no other step: 60 steps away, 0.08 % is a twentieth of a step.
 const FINENESS: f64 = 1.0008;
 /// Steps whose values lie this much less closely on the lattice than those of the best lie beside it.
@@ -17,13 +17,13 @@ const BESIDE: f64 = 0.01;
 /// So many values tell a lattice as well as all of them.
 const ENOUGH: usize = 1_000;
 /// Where fewer values differ than multiples are asked for, they have to be multiples up to this one …
-const HIGHEST_OF_FEW: u32 = 20;
+const MAX_OF_FEW: u32 = 20;
 /// … within this share of the step. Of values printed as whole numbers that asks for exact multiples of all steps below
 /// 50 units. Rounding moves a value by up to half a unit, which is 5 % of a step of 10; but with a share of 5 % two levels
 /// in five would be a comb (every pair of whole numbers from 10 to 100 and up to three times as much), and not one in six …
 const ROUNDING_OF_FEW: f64 = 0.02;
 /// … where the step has this many units: smaller ones are what rounding makes of close levels.
-const LEAST_WHOLE_STEP: f64 = 10.0;
+const MIN_WHOLE_STEP: f64 = 10.0;
 
 /// The largest step on whose multiples the values lie, in their unit; `None` where there is none, and where values are
 /// too few. Values printed as whole numbers lie on a lattice of 1 whatever the clock. `relations` is how many kinds of
@@ -45,12 +45,12 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
     sorted.sort_unstable_by(f64::total_cmp);
     let mut different = sorted.clone();
     different.dedup();
-    if sorted.len() < FEWEST_VALUES || different.len() <= relations {
+    if sorted.len() < MIN_VALUES || different.len() <= relations {
         return None;
     }
-    if different.len() < FEWEST_MULTIPLES {
+    if different.len() < MIN_MULTIPLES {
         // A value that stands in one cell alone may be a disturbed one.
-        let runs = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() >= FEWEST_ON_A_MULTIPLE);
+        let runs = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() >= MIN_ON_A_MULTIPLE);
         let repeated: Vec<f64> = runs.map(|run| run[0]).collect();
         return step_of_few(&repeated, printed).filter(|_| repeated.len() > relations);
     }
@@ -59,8 +59,8 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
     }
     let kept = sorted.len().min(ENOUGH);
     let sorted: Vec<f64> = (0..kept).map(|rank| sorted[rank * sorted.len() / kept]).collect();
-    let multiples = FEWEST_MULTIPLES.max(relations + 1);
-    let largest = sorted.last()? / FEWEST_MULTIPLES as f64 * 1.2;
+    let multiples = MIN_MULTIPLES.max(relations + 1);
+    let largest = sorted.last()? / MIN_MULTIPLES as f64 * 1.2;
     let count = ((largest / (sorted[sorted.len() / 2] / STEPS)).ln() / FINENESS.ln()).max(0.0) as usize;
     let steps = (0..=count).map(|power| largest / FINENESS.powi(power as i32));
     let found: Vec<(f64, f64)> = steps
@@ -83,16 +83,15 @@ fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
     let is_step = |step: f64| {
         different.iter().all(|value| (value / step - (value / step).round()).abs() <= ROUNDING_OF_FEW)
     };
-    let step =
-        (1..=HIGHEST_OF_FEW).map(|multiple| least / f64::from(multiple)).find(|step| is_step(*step))?;
-    (printed == Printed::Decimals || step >= LEAST_WHOLE_STEP).then_some(step)
+    let step = (1..=MAX_OF_FEW).map(|multiple| least / f64::from(multiple)).find(|step| is_step(*step))?;
+    (printed == Printed::Decimals || step >= MIN_WHOLE_STEP).then_some(step)
 }
 
 /// How closely the values below 60 steps lie on multiples of the step, 0 to 1; 0 where they cannot tell.
 fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     let below = sorted.partition_point(|&value| value < STEPS * step);
     let values = &sorted[..below];
-    if below < FEWEST_VALUES || 2 * below < sorted.len() {
+    if below < MIN_VALUES || 2 * below < sorted.len() {
         return 0.0;
     }
     if is_off_the_lattice(values, step) {
@@ -101,7 +100,7 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     let multiple = |value: &f64| (value / step).round();
     let multiples = values
         .chunk_by(|a, b| multiple(a) == multiple(b))
-        .filter(|run| multiple(&run[0]) > 0.0 && run.len() >= FEWEST_ON_A_MULTIPLE);
+        .filter(|run| multiple(&run[0]) > 0.0 && run.len() >= MIN_ON_A_MULTIPLE);
     if multiples.count() < fewest_multiples {
         return 0.0;
     }

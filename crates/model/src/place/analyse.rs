@@ -87,7 +87,7 @@ pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
 
 /// Maximum number of runs on each placement.
 pub fn most_repetitions(settings: &PlaceSettings) -> u32 {
-    if has_intervals(settings) { MOST_REPETITIONS } else { settings.repeat }
+    if has_intervals(settings) { MAX_REPETITIONS } else { settings.repeat }
 }
 
 /// Whether as many runs were asked for as a 95 % interval needs.
@@ -105,7 +105,7 @@ pub fn verdict_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
 }
 
 /// Beyond, the interval is narrower than anything that the machine does from one hour to the next.
-const MOST_REPETITIONS: u32 = 200;
+const MAX_REPETITIONS: u32 = 200;
 
 /// The numbers of the repetitions that all of some placements have: one that was broken off compares nothing.
 fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> BTreeSet<u32> {

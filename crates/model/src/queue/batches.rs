@@ -7,7 +7,7 @@ use crate::stats::Estimate;
 use std::borrow::Cow;
 
 /// Gains are printed with two decimals: an interval that begins at 1.00 does not exclude that there is none.
-const LEAST_GAIN: f64 = 1.01;
+const MIN_GAIN: f64 = 1.01;
 
 /// One size of batch.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ impl<'a> BatchCurve<'a> {
     pub fn best_gain(&self) -> BatchGain<'_, 'a> {
         let gains = self.steps.iter().filter_map(|step| Some((step, self.gain(step)?)));
         let sure: Vec<(&BatchStep<'_>, Estimate)> = gains.filter(|(_, gain)| gain.is_sure()).collect();
-        let shown = sure.iter().filter(|(_, gain)| gain.low >= LEAST_GAIN);
+        let shown = sure.iter().filter(|(_, gain)| gain.low >= MIN_GAIN);
         match shown.max_by(|a, b| a.1.point.total_cmp(&b.1.point)) {
             Some((step, gain)) => BatchGain::Best(step, *gain),
             None if sure.is_empty() => BatchGain::Unknown,

@@ -7,7 +7,7 @@ use crate::{CpuId, Flag};
 use std::cmp::Ordering;
 
 /// Fewer rates are some trials at a rate and no sweep.
-const FEWEST_RATES: usize = 3;
+const MIN_RATES: usize = 3;
 /// How often passes may agree by chance before that says something: one time in twenty.
 const CHANCE: f64 = 0.05;
 
@@ -99,7 +99,7 @@ pub fn sweeps(result: &SeriesResult) -> Vec<Sweep<'_>> {
             }
         }
     }
-    found.retain(|sweep| sweep.steps.len() >= FEWEST_RATES);
+    found.retain(|sweep| sweep.steps.len() >= MIN_RATES);
     for sweep in &mut found {
         sweep.steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     }

@@ -5,7 +5,7 @@ use super::evidence::{hangs_on_slices, without_slices};
 use super::headline::{headline, headline_of_pass};
 use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
-use crate::stats::{ANALYSES, Analysis, Decision, Estimate, FEWEST_PASSES, decide, median};
+use crate::stats::{ANALYSES, Analysis, Decision, Estimate, MIN_PASSES, decide, median};
 
 /// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
 /// for, or more passes would not help. Concurrent passes count where the gate lets them, and those of the largest state.
@@ -74,7 +74,7 @@ fn width(
     let passes = without_slices(passes);
     let parts = split(settings, watch, spec, &passes, &alike(&passes));
     let main = of_part(&passes, &parts[0]);
-    if main.len() < FEWEST_PASSES {
+    if main.len() < MIN_PASSES {
         return None;
     }
     let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));

@@ -120,7 +120,7 @@ pub struct TimeUnit {
 }
 
 /// A median below this loses its digits in microseconds: 50 ns would read 0.1 µs in a map, and 40 ns nothing at all.
-const LEAST_NS: f64 = 100.0;
+const MIN_NS: f64 = 100.0;
 /// Where no median reaches a microsecond and a half all of them are told in nanoseconds.
 const FEW_NS: f64 = 1_500.0;
 
@@ -142,7 +142,7 @@ impl TimeUnit {
         let [least, most] = medians_ns
             .filter(|ns| *ns > 0.0)
             .fold([f64::INFINITY, 0.0], |[least, most]: [f64; 2], ns| [least.min(ns), most.max(ns)]);
-        match least < LEAST_NS || (most > 0.0 && most < FEW_NS) {
+        match least < MIN_NS || (most > 0.0 && most < FEW_NS) {
             true => TimeUnit::NANOSECONDS,
             false => TimeUnit::MICROSECONDS,
         }

@@ -4,7 +4,7 @@
 use super::headline::{headline, named_headline, value_of_pass};
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::quantity::Quantities;
-use crate::stats::{Estimate, FEWEST_PASSES};
+use crate::stats::{Estimate, MIN_PASSES};
 use crate::{Flag, Grade, Histogram, Reason, TrialFailure, grade};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ pub(super) fn judge(
         result.flags.set(Flag::OneProcess);
     }
     let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
-    if (counting as usize) < FEWEST_PASSES {
+    if (counting as usize) < MIN_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         result.flags.set(Flag::WideCi);

@@ -43,11 +43,11 @@ pub struct Mode {
 /// Steps in each power of two in which modes are looked for: 19 %, wider than the noise of a quiet wake-up.
 const STEPS: f64 = 4.0;
 /// A mode holds at least this share.
-const LEAST_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 /// Between two modes lies a valley of at most this part of the lower one.
 const VALLEY: f64 = 0.5;
 /// Fewer events than this make no mode.
-const FEWEST_EVENTS: u64 = 200;
+const MIN_EVENTS: u64 = 200;
 
 /// The modes of a distribution by rising time; one where it has one, none where there are too few events to tell.
 ///
@@ -55,7 +55,7 @@ const FEWEST_EVENTS: u64 = 200;
 /// modes.
 pub fn modes(histogram: &Histogram) -> Vec<Mode> {
     let total = histogram.count();
-    if total < FEWEST_EVENTS {
+    if total < MIN_EVENTS {
         return Vec::new();
     }
     let step = |units: u64| ((units.max(1) as f64).log2() * STEPS) as usize;
@@ -75,7 +75,7 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         })
         .collect();
     let mut edges = vec![0, raw.len()];
-    cut(&raw, &smooth, 0, raw.len(), LEAST_SHARE * total as f64, &mut edges);
+    cut(&raw, &smooth, 0, raw.len(), MIN_SHARE * total as f64, &mut edges);
     edges.sort_unstable();
     edges
         .windows(2)
@@ -110,7 +110,7 @@ fn cut(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &
 }
 
 /// More pairs than this are a map.
-const MOST_LISTED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// Trials of one probe with the same parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,7 +147,7 @@ pub fn alike<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Alike
 impl<'a> Alike<'a> {
     /// Whether these are so many pairs that they are shown as a map.
     pub fn is_map(&self) -> bool {
-        self.trials.iter().filter(|trial| trial.spec.placement.len() == 2).count() > MOST_LISTED
+        self.trials.iter().filter(|trial| trial.spec.placement.len() == 2).count() > MAX_LISTED
     }
 
     /// Those that have something to show. Of a pair that cannot keep up with a rate no delay is known, and the rate that

@@ -11,10 +11,10 @@ use std::f64::consts::PI;
 pub const ANALYSES: [usize; 2] = [8, 24];
 
 /// Fewer passes have no interval of their median at 95 %: least to greatest of five hold it in 94 % (order statistics).
-pub const FEWEST_PASSES: usize = 6;
+pub const MIN_PASSES: usize = 6;
 
 /// More analyses than any budget reaches: the last is at a million and a half passes.
-pub const MOST_ANALYSES: u32 = 18;
+pub const MAX_ANALYSES: u32 = 18;
 
 /// An analysis of the passes so far; it decides how much error the interval may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,8 +35,8 @@ impl Analysis {
     /// assert_eq!(Analysis::at(120, 9).passes(), 192);
     /// ```
     pub fn at(passes: usize, most: u32) -> Analysis {
-        let all = (0..most.clamp(1, MOST_ANALYSES)).map(Analysis);
-        let last = Analysis(most.clamp(1, MOST_ANALYSES) - 1);
+        let all = (0..most.clamp(1, MAX_ANALYSES)).map(Analysis);
+        let last = Analysis(most.clamp(1, MAX_ANALYSES) - 1);
         all.into_iter().find(|analysis| analysis.passes() >= passes).unwrap_or(last)
     }
 
@@ -109,7 +109,7 @@ pub enum Decision {
 pub fn decide(passes: usize, relative_half_width: f64, requested: f64, most: u32) -> Decision {
     // An interval widened to a floor of the requested precision is that wide up to rounding.
     let narrow = relative_half_width <= requested * (1.0 + 1e-9);
-    let is_last = passes >= Analysis(most.clamp(1, MOST_ANALYSES) - 1).passes();
+    let is_last = passes >= Analysis(most.clamp(1, MAX_ANALYSES) - 1).passes();
     match () {
         () if narrow && (is_last || Analysis::is_due(passes, most)) => Decision::Enough,
         () if is_last => Decision::Budget,
@@ -126,7 +126,7 @@ mod tests {
         let spent: f64 = (0..100_000).map(spent_alpha).sum();
         assert!(spent < 0.05 && spent > 0.0499, "{spent}");
         assert!((spent_alpha(3) - 0.0034).abs() < 5e-5);
-        let alphas = [8, 24, 25, 48, 49].map(|passes| Analysis::at(passes, MOST_ANALYSES).alpha());
+        let alphas = [8, 24, 25, 48, 49].map(|passes| Analysis::at(passes, MAX_ANALYSES).alpha());
         assert_eq!(alphas, [1, 2, 3, 3, 4].map(spent_alpha));
         // Passes whose number was settled before the first are analysed once, beyond the second analysis.
         assert_eq!(Analysis::at(120, 2).alpha(), spent_alpha(2));
@@ -154,7 +154,7 @@ mod tests {
             (48, 0.02, Decision::Enough),
             (96, 0.03, Decision::More),
         ] {
-            assert_eq!(decide(passes, width, 0.02, MOST_ANALYSES), expected, "{passes} passes, {width}");
+            assert_eq!(decide(passes, width, 0.02, MAX_ANALYSES), expected, "{passes} passes, {width}");
         }
     }
 }

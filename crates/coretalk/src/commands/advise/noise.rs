@@ -43,7 +43,7 @@ pub fn of_run(global: &Global, word: impl AsRef<OsStr>) -> Result<Noise, Failure
 }
 
 /// Named in a remark.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 impl Noise {
     /// The CPUs worth leaving alone.
@@ -79,12 +79,12 @@ impl Noise {
                 DisplayValue::bare(Number::Point(cpu.lost), ValueSource::Unrecorded).in_unit(Unit::Share);
             Sentence::new("CPU {cpu} (lost {lost})").with("cpu", cpu.cpu).with("lost", lost)
         };
-        let more = self.noisy.len().saturating_sub(MOST_NAMED);
+        let more = self.noisy.len().saturating_sub(MAX_NAMED);
         let more =
             (more > 0).then(|| Sentence::new(" and {more} more").with("more", DisplayValue::listed(more)));
         Sentence::new("avoided because run {run} found them noisy: {named}{more}")
             .with_name("run", &self.run)
-            .with("named", Sentence::joined(self.noisy.iter().take(MOST_NAMED).map(one), ", "))
+            .with("named", Sentence::joined(self.noisy.iter().take(MAX_NAMED).map(one), ", "))
             .with("more", Sentence::joined(more, ""))
     }
 }

@@ -9,7 +9,7 @@ use coretalk_model::compare::{Answer, DatasetComparison, Letter, Shown, ShownLev
 use coretalk_model::quantity::Unit;
 
 /// Values that are named one by one.
-const MOST_VALUES: usize = 6;
+const MAX_VALUES: usize = 6;
 /// A shift of the clock by more than this is worth a sentence.
 const CLOCK_SHIFT: f64 = 0.01;
 
@@ -42,14 +42,14 @@ pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Sente
 /// Values that have no ratio.
 fn without_ratio(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> Option<Sentence> {
     let all = &dataset.without_ratio;
-    let shown = all.iter().take(MOST_VALUES).map(|left_out| {
+    let shown = all.iter().take(MAX_VALUES).map(|left_out| {
         Sentence::new("{of} in {side} ({value} {unit})")
             .with("of", key_words(&left_out.key))
             .with_name("side", if left_out.of == Letter::A { a } else { b })
             .with("value", DisplayValue::bare(Number::Figure(left_out.value), Source::Unrecorded))
             .with_name("unit", &dataset.unit)
     });
-    let more = all.len().saturating_sub(MOST_VALUES);
+    let more = all.len().saturating_sub(MAX_VALUES);
     let more = (more > 0).then(|| Sentence::new(" and {more} more").with("more", DisplayValue::listed(more)));
     let template = "Not compared, because zero and impossible values have no ratio: {values}{more}.";
     (!all.is_empty()).then(|| {

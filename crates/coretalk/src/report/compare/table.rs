@@ -16,7 +16,7 @@ use coretalk_model::series::SeriesName;
 use coretalk_model::{Relation, Topology};
 
 /// Cells that are listed one by one.
-pub(super) const MOST_CELLS: usize = 12;
+pub(super) const MAX_CELLS: usize = 12;
 
 /// The title of a dataset: what it is, in which unit shifts are given, and what all its rows share.
 pub fn heading(dataset: &DatasetComparison) -> Sentence {
@@ -270,12 +270,12 @@ pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<
         return Vec::new();
     }
     let shown = standing_out(dataset, view.comparison);
-    let rows = shown.iter().take(MOST_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
+    let rows = shown.iter().take(MAX_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
     let mut blocks: Vec<Block<'_>> = tally(dataset).map(Block::Prose).into_iter().collect();
     blocks.push(Block::Table(Table::new([""; 7].map(Column::words)).with(rows)));
-    if shown.len() > MOST_CELLS {
-        let source = departing(shown.len(), Some(dataset.name.clone())).source.unlisted(MOST_CELLS);
-        let more = DisplayValue::bare(Number::Count((shown.len() - MOST_CELLS) as u64), source);
+    if shown.len() > MAX_CELLS {
+        let source = departing(shown.len(), Some(dataset.name.clone())).source.unlisted(MAX_CELLS);
+        let more = DisplayValue::bare(Number::Count((shown.len() - MAX_CELLS) as u64), source);
         let said = Sentence::new("… and {more} more; --format json has them all").with("more", more);
         blocks.push(Block::Prose(said));
     }

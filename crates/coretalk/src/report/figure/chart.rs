@@ -14,7 +14,7 @@ const LOW: f64 = 250.0;
 /// Narrower charts have no room for names beside the curves.
 const WIDE: f64 = 480.0;
 /// Names that take a greater share of the width stand above.
-const MOST_BESIDE: f64 = 0.34;
+const MAX_BESIDE: f64 = 0.34;
 /// What lies no farther from a line is drawn as the line.
 const FLAT: f64 = 0.35;
 /// Height of a name at the end of a curve, and how far from that end it may stand.
@@ -184,7 +184,7 @@ impl Chart {
         // A low chart has no room for names above it.
         let is_low = height < LOW && self.curves.len() > 1;
         let at_ends =
-            self.at_ends([top + 30.0, bottom]).filter(|_| width >= WIDE && names <= MOST_BESIDE * width);
+            self.at_ends([top + 30.0, bottom]).filter(|_| width >= WIDE && names <= MAX_BESIDE * width);
         let names = names.min(0.36 * width);
         let right = width - if is_low || at_ends.is_some() { names + 40.0 } else { 18.0 };
         if !is_low && at_ends.is_none() && self.curves.len() > 1 {

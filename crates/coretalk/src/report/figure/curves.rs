@@ -5,7 +5,7 @@
 mod over;
 
 use super::chart::{Curve, Kind};
-use super::distribution::{self, CHART, MOST_CURVES, Steps};
+use super::distribution::{self, CHART, MAX_CURVES, Steps};
 use crate::document::SeriesDoc;
 use crate::report::fmt;
 use crate::report::input::{TimeAxis, name_of_series};
@@ -19,7 +19,7 @@ use coretalk_model::histogram::highest_equivalent;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer events are no distribution: the table has them.
-pub const FEWEST_EVENTS: u64 = 20;
+pub const MIN_EVENTS: u64 = 20;
 /// Parameters that say which distribution of its trial a series is: titles hold them.
 pub const VIEWS: [&str; 2] = ["view", "phase"];
 
@@ -136,9 +136,8 @@ fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
     let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
     // A name stands for the headline where no other distribution was chosen.
     let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
-    let enough = |one: &Distribution<'_>| {
-        one.histogram.count() >= FEWEST_EVENTS && (!only_first || is_first(one.series))
-    };
+    let enough =
+        |one: &Distribution<'_>| one.histogram.count() >= MIN_EVENTS && (!only_first || is_first(one.series));
     for one in chosen_of(series, room).into_iter().filter_map(Distribution::of).filter(enough) {
         let key = chart_of(one.series);
         match together.iter_mut().find(|(known, _)| *known == key) {
@@ -279,7 +278,7 @@ fn p99(one: &SeriesDoc) -> f64 {
 fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<'a>> {
     let drawable = || series.iter().copied().filter(|one| one.histogram.is_some());
     let beside = |one: &SeriesDoc| drawable().filter(|other| chart_of(other) == chart_of(one)).count();
-    if room.is_chosen && drawable().all(|one| beside(one) <= MOST_CURVES) {
+    if room.is_chosen && drawable().all(|one| beside(one) <= MAX_CURVES) {
         return drawable().collect();
     }
     let mut alike: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
@@ -291,7 +290,7 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
         alike.entry((&one.probe, one.kind, texts)).or_default().push(one);
     }
     let curves = alike.values().map(|of| of.len().min(3)).sum::<usize>() + followers.len().min(3);
-    let much = alike.len() > MOST_CURVES || (room.is_one_chart && curves > MOST_CURVES);
+    let much = alike.len() > MAX_CURVES || (room.is_one_chart && curves > MAX_CURVES);
     let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
     let everywhere = if much { placed_everywhere(&kinds) } else { None };
     let mut chosen: Vec<&SeriesDoc> = kinds
@@ -369,7 +368,7 @@ mod tests {
 
     #[test]
     fn events_and_means_of_batches_never_share_a_chart() {
-        let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
+        let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
         let both = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
         let drawn = curves(&both[..2], Room::PAGE);
         assert_eq!(curves(&both[2..], Room::PAGE), Curves::default(), "too few for a curve");
@@ -380,7 +379,7 @@ mod tests {
 
     #[test]
     fn of_many_kinds_one_placement_is_drawn() {
-        let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
+        let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
         let of = |kind: u32, cpu: u32| SeriesDoc {
             parameters: [("primitive".to_owned(), ValueDoc::Text(format!("p{kind}")))].into(),
             placement: vec![0, cpu],
@@ -388,12 +387,12 @@ mod tests {
             percentiles: at_p99(f64::from((cpu + kind) % 3)),
             ..series(&some, "event")
         };
-        let all: Vec<SeriesDoc> = (0..=MOST_CURVES as u32)
+        let all: Vec<SeriesDoc> = (0..=MAX_CURVES as u32)
             .flat_map(|kind| (1..4).map(move |cpu| (kind, cpu)))
             .map(|(k, c)| of(k, c))
             .collect();
         let placements: Vec<&Vec<u32>> = chosen(&all).into_iter().map(|one| &one.placement).collect();
-        assert_eq!(placements.len(), MOST_CURVES + 1);
+        assert_eq!(placements.len(), MAX_CURVES + 1);
         assert!(placements.iter().all(|one| *one == placements[0]), "{placements:?}");
     }
 
@@ -412,7 +411,7 @@ mod tests {
 
     #[test]
     fn what_tables_put_first_is_drawn_first_and_what_all_share_is_said_once() {
-        let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
+        let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
         let of = |view: &str, primitive: &str| SeriesDoc {
             probe: "wake".into(),
             headline: Some("slept".into()),

@@ -6,11 +6,11 @@ use crate::report::picture::Picture;
 use coretalk_model::histogram::tells;
 
 /// More curves in one chart cannot be told apart.
-pub(super) const MOST_CURVES: usize = 7;
+pub(super) const MAX_CURVES: usize = 7;
 
 /// Parts of about equal size, none with more than can be told apart.
 pub(super) fn evenly<T>(all: &[T]) -> std::slice::Chunks<'_, T> {
-    let parts = all.len().div_ceil(MOST_CURVES).max(1);
+    let parts = all.len().div_ceil(MAX_CURVES).max(1);
     all.chunks(all.len().div_ceil(parts).max(1))
 }
 

@@ -17,14 +17,14 @@ use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
 use coretalk_model::{CpuId, Level, Matrix};
 
 /// More rows than this are one raster.
-const MOST_SQUARES: usize = 64;
+const MAX_SQUARES: usize = 64;
 /// More rows than this are groups in a small picture, of at most so many.
-const MOST_ROWS: usize = 100;
-const MOST_GROUPS: usize = 64;
+const MAX_ROWS: usize = 100;
+const MAX_GROUPS: usize = 64;
 /// Groups of fewer units are not set apart by lines.
-const LEAST_APART: f64 = 18.0;
+const MIN_APART: f64 = 18.0;
 /// Smaller squares hold no number.
-const LEAST_FOR_NUMBERS: f64 = 21.0;
+const MIN_FOR_NUMBERS: f64 = 21.0;
 /// Height of a bar beside the groups of a level, and the gap to the next.
 const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
@@ -53,7 +53,7 @@ pub fn heat_map_of_several(
     shared: Option<Scale>,
 ) -> Picture {
     let readings = map.readings();
-    let (rows, grouped) = grouped(map.rows(&readings, input.arranged(), drawing), input, MOST_SQUARES);
+    let (rows, grouped) = grouped(map.rows(&readings, input.arranged(), drawing), input, MAX_SQUARES);
     let shared = shared.map(|scale| Painted { scale, same: Some("same colour scale in these maps") });
     let painted = shared.unwrap_or_else(|| Painted::of(map, drawing.scale));
     let mut content = content(map, &readings, rows, painted);
@@ -74,7 +74,7 @@ pub struct SmallMap {
 /// The map in a height that axes share with it.
 pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f64) -> SmallMap {
     let (readings, topology) = (map.readings(), input.arranged());
-    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input, MOST_ROWS);
+    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input, MAX_ROWS);
     let content = content(map, &readings, rows, Painted::of(map, drawing.scale));
     let size = (height / content.len().max(1) as f64 * 0.4).clamp(9.0, 12.0);
     let bars = Labels::new(&content.rows, topology, height, size).groups.len() as f64 * (BAR + GAP);
@@ -99,14 +99,14 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
     let (all, topology) = (rows.len(), input.arranged());
     let as_reported = topology.levels().into_iter().filter(|level| *level > Level::Core).find_map(|level| {
         let parts: Vec<Vec<CpuId>> = rows::groups(&rows, topology, level).map(<[_]>::concat).collect();
-        (2..=MOST_GROUPS).contains(&parts.len()).then_some((parts, level))
+        (2..=MAX_GROUPS).contains(&parts.len()).then_some((parts, level))
     });
     let cpus = count(rows.iter().map(Vec::len).sum::<usize>() as u64, "CPU");
     let (parts, what) = match as_reported {
         Some((parts, _)) if input.file().is_some() => (parts, "groups".to_owned()),
         Some((parts, level)) => (parts, level_words(level, 2).to_owned()),
         None => {
-            let each = all.div_ceil(MOST_GROUPS);
+            let each = all.div_ceil(MAX_GROUPS);
             let parts = rows::Axis::new(&rows, topology, [all, each], None).parts;
             (parts, format!("groups of up to {each} neighbours"))
         }
@@ -196,7 +196,7 @@ fn square(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> (Picture
     squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);
     separators(&mut picture, &labels, [left, top], cell, side);
-    if cell >= LEAST_FOR_NUMBERS {
+    if cell >= MIN_FOR_NUMBERS {
         numbers(&mut picture, content, [left, top], cell);
     }
     (picture, [left, top])
@@ -210,7 +210,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
             picture.rect([x, y, cell, part.height * cell], Ink::Rgb(content.colors.rgb(part.paint)));
         }
     };
-    if n <= MOST_SQUARES {
+    if n <= MAX_SQUARES {
         (0..n * n).for_each(|index| square(picture, index / n, index % n));
         return;
     }
@@ -243,7 +243,7 @@ fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2]
         }
     };
     let is_missing = |of: TableCell| of.median_ns.is_none() && of.pairs > 0;
-    if n > MOST_SQUARES {
+    if n > MAX_SQUARES {
         if cells.iter().any(|cell| is_missing(*cell)) {
             hatch(left, top, cell * n as f64, 6.0);
         }
@@ -296,7 +296,7 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
     for (level, groups) in labels.groups.iter().enumerate() {
         // The finest level of a large map would be a grid that hides it.
         let width = if level == 0 { 2.0 } else { 1.0 };
-        if cell * groups.first().map_or(0.0, |group| group.len() as f64) < LEAST_APART {
+        if cell * groups.first().map_or(0.0, |group| group.len() as f64) < MIN_APART {
             continue;
         }
         for group in groups.iter().skip(1) {

@@ -6,9 +6,9 @@ use coretalk_model::{CpuId, CpuSet, Topology};
 use std::ops::Range;
 
 /// More levels of bars than this are a fence.
-const MOST_LEVELS: usize = 3;
+const MAX_LEVELS: usize = 3;
 /// CPUs of a row that are named one by one.
-const MOST_LISTED: usize = 4;
+const MAX_LISTED: usize = 4;
 
 /// What stands along one side.
 pub(super) struct Labels {
@@ -25,7 +25,7 @@ impl Labels {
         let groups: Vec<Vec<Range<usize>>> = levels
             .into_iter()
             .rev()
-            .take(MOST_LEVELS)
+            .take(MAX_LEVELS)
             .map(|level| Axis::of_rows(rows, topology, Some(level)).runs())
             .collect();
         let apart = (size * 1.15 / cell).ceil().max(1.0) as usize;
@@ -51,7 +51,7 @@ impl Labels {
 
 /// The CPUs of a row; of a group its first ones, which tell it from others.
 fn name(cpus: &[CpuId]) -> String {
-    if cpus.len() > MOST_LISTED {
+    if cpus.len() > MAX_LISTED {
         let all = cpus.iter().copied().collect::<CpuSet>().to_string();
         return all.split_once(',').map_or(all.clone(), |(first, _)| format!("{first} …"));
     }

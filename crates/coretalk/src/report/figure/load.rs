@@ -1,7 +1,7 @@
 //! How busy the measured threads kept the CPUs while a run went on.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
-use super::distribution::MOST_CURVES;
+use super::distribution::MAX_CURVES;
 use crate::report::picture::Picture;
 use coretalk_model::series::LoadCurve;
 
@@ -24,7 +24,7 @@ pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
         shows: Vec::new(),
     };
     let curves: Vec<Curve> = match curve.cpus.len() {
-        many if many > MOST_CURVES => vec![
+        many if many > MAX_CURVES => vec![
             line("busiest CPU".into(), &|step| known(step).reduce(f64::max)),
             line(format!("mean of {many} CPUs"), &mean),
             line("least busy CPU".into(), &|step| known(step).reduce(f64::min)),

@@ -1,7 +1,7 @@
 //! The series that a picture does not show: those that were chosen by name, each with the reason, and those left out
 //! where all were to be drawn.
 
-use super::curves::{FEWEST_EVENTS, VIEWS, is_in_first_chart};
+use super::curves::{MIN_EVENTS, VIEWS, is_in_first_chart};
 use super::picture_file;
 use crate::document::SeriesDoc;
 use crate::report::fmt::digits::count;
@@ -39,7 +39,7 @@ impl Undrawn {
             Reason::NoMatch => format!("{name} was not measured together with the other names"),
             Reason::NoDistribution => format!("{name} has no distribution"),
             Reason::FewEvents(events) => {
-                format!("{name} has {}, and a curve needs {FEWEST_EVENTS}", count(events, "event"))
+                format!("{name} has {}, and a curve needs {MIN_EVENTS}", count(events, "event"))
             }
             Reason::NoRoom => format!("{name} does not fit into the chart of the others"),
         }
@@ -87,7 +87,7 @@ fn reason(alike: &[&SeriesDoc], drawing: Drawing) -> Reason {
     let events = drawable.iter().map(|one| one.count).max().unwrap_or(0);
     match !drawable.is_empty() {
         false => Reason::NoDistribution,
-        true if events < FEWEST_EVENTS => Reason::FewEvents(events),
+        true if events < MIN_EVENTS => Reason::FewEvents(events),
         true => Reason::NoRoom,
     }
 }

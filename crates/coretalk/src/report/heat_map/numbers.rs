@@ -12,11 +12,11 @@ use coretalk_model::CpuId;
 use coretalk_model::latency::summary::{Table, table};
 
 /// More rows than this are no table any more, however wide the terminal.
-pub(super) const MOST_ROWS: usize = 48;
+pub(super) const MAX_ROWS: usize = 48;
 
 /// The drawing, or `None` where it would not fit the width.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
-    if map.rows.len() > MOST_ROWS {
+    if map.rows.len() > MAX_ROWS {
         return None;
     }
     let cells = table(&map.map.readings, &map.rows, &map.rows);

@@ -10,7 +10,7 @@ use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
 
 /// Beyond so many bars the picture is a fence; the colours show the groups then.
-const MOST_BARS: usize = 8;
+const MAX_BARS: usize = 8;
 
 /// The lines, and how much of the map shares a pixel.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat) {
@@ -41,7 +41,7 @@ fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
         };
         for &level in levels.iter().skip_while(|level| is_hidden(level)) {
             let axis = Axis::new(&map.rows, map.map.topology, [each, each], level);
-            if axis.parts.len() + axis.bar_count() <= width && axis.bar_count() <= MOST_BARS {
+            if axis.parts.len() + axis.bar_count() <= width && axis.bar_count() <= MAX_BARS {
                 return (axis, each, level);
             }
         }

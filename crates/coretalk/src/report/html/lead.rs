@@ -20,9 +20,9 @@ use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
 
 /// Subjects that a line names; the tables have all.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// The same of a page of one probe, in large numbers.
-const MOST_LARGE: usize = 3;
+const MAX_LARGE: usize = 3;
 /// Longer meanings stand with the tables.
 const SHORT: usize = 50;
 
@@ -139,7 +139,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
             };
             Tile { value, unit, range: uncertainty(ranking.quantity, subject), words }
         };
-        let shown: Vec<Tile> = ranking.subjects.iter().take(MOST_LARGE).map(tile).collect();
+        let shown: Vec<Tile> = ranking.subjects.iter().take(MAX_LARGE).map(tile).collect();
         return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
     }
     answers(found.iter().map(|(name, condition, ranking)| {
@@ -153,9 +153,9 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
                 escaped(&plain(&subject.name))
             )
         };
-        let mut found = ranking.subjects.iter().take(MOST_NAMED).map(one).collect::<Vec<_>>().join(" · ");
-        if ranking.subjects.len() > MOST_NAMED {
-            let _ = write!(found, " · {} more", ranking.subjects.len() - MOST_NAMED);
+        let mut found = ranking.subjects.iter().take(MAX_NAMED).map(one).collect::<Vec<_>>().join(" · ");
+        if ranking.subjects.len() > MAX_NAMED {
+            let _ = write!(found, " · {} more", ranking.subjects.len() - MAX_NAMED);
         }
         let caption = caption(ranking, condition);
         let _ = write!(found, " <span class=\"note\">({})</span>", escaped(&caption));

@@ -21,7 +21,7 @@ use std::fmt::Write;
 type Placed<'a> = (usize, SeriesDoc<'a>);
 
 /// Beyond so many rows a page would be nothing else.
-const MOST_ROWS: usize = 64;
+const MAX_ROWS: usize = 64;
 
 /// The part of each probe that left series; empty without one.
 pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
@@ -123,10 +123,10 @@ fn set_apart(series: &mut [Placed<'_>]) -> String {
 /// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
 fn whole_table(series: &[Placed<'_>]) -> Table {
     let mut shown: Vec<&Placed<'_>> = series.iter().collect();
-    if series.len() > MOST_ROWS {
+    if series.len() > MAX_ROWS {
         let p99 = |(_, one): &&Placed<'_>| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
-        shown.truncate(MOST_ROWS);
+        shown.truncate(MAX_ROWS);
     }
     let known =
         |(_, one): &&Placed<'_>| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
@@ -178,10 +178,10 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
 }
 
 fn caption(all: usize) -> String {
-    match all > MOST_ROWS {
-        true => format!(
-            "Percentiles and values: the {MOST_ROWS} of {all} with the largest p99; the data have all"
-        ),
+    match all > MAX_ROWS {
+        true => {
+            format!("Percentiles and values: the {MAX_ROWS} of {all} with the largest p99; the data have all")
+        }
         false => "Percentiles and values, with the 95 % interval over passes where there is one".to_owned(),
     }
 }

@@ -10,14 +10,14 @@ use tiny_skia::{
 /// Pixels of a picture's unit, so that text is sharp on any screen.
 const SCALE: f32 = 2.0;
 /// The widest and highest picture in pixels; larger ones would need gigabytes.
-const MOST_PIXELS: f64 = 16_000.0;
+const MAX_PIXELS: f64 = 16_000.0;
 
 impl Picture {
     /// The picture as a PNG file on white; `None` where it is too large for one.
     pub fn to_png(&self) -> Option<Vec<u8>> {
         let size = |length: f64| {
             let pixels = (length * f64::from(SCALE)).ceil();
-            (1.0..=MOST_PIXELS).contains(&pixels).then_some(pixels as u32)
+            (1.0..=MAX_PIXELS).contains(&pixels).then_some(pixels as u32)
         };
         let mut pixmap = Pixmap::new(size(self.width)?, size(self.height)?)?;
         pixmap.fill(Color::WHITE);

@@ -18,9 +18,9 @@ const ROOMY: usize = 110;
 /// From this width on it shows the delay of all messages beside that of the ends of a batch.
 const BROAD: usize = 96;
 /// Curves whose best batch is said in words; of more the table tells.
-const MOST_SAID: usize = 8;
+const MAX_SAID: usize = 8;
 /// Curves that the sentence at the beginning of a screen names; of more it says nothing.
-const MOST_IN_ANSWER: usize = 3;
+const MAX_IN_ANSWER: usize = 3;
 
 /// A table of what passes, one of delays at a rate, and which batch passes most; nothing without batches.
 pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block<'static>> {
@@ -35,7 +35,7 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
         ));
         blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
         let best = free.iter().filter_map(|curve| best_sentence(report, curve));
-        blocks.extend(best.take(MOST_SAID).map(Block::Conclusion));
+        blocks.extend(best.take(MAX_SAID).map(Block::Conclusion));
     }
     if !paced.is_empty() {
         blocks.push(Block::Prose(
@@ -64,7 +64,7 @@ pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -
         Sentence::new("{name}: {gain}").with("name", name).with("gain", gain)
     };
     let said = curves.iter().map(said).collect();
-    (curves.len() <= MOST_IN_ANSWER).then(|| Sentence::new("{said}").with("said", Arg::Parts(said, "; ")))
+    (curves.len() <= MAX_IN_ANSWER).then(|| Sentence::new("{said}").with("said", Arg::Parts(said, "; ")))
 }
 
 fn title(report: &RunReport, curve: &BatchCurve<'_>) -> Sentence {

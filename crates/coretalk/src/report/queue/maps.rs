@@ -13,7 +13,7 @@ use coretalk_model::queue::{QueueCell, QueueMatrix, matrices, rates};
 use coretalk_model::{CpuId, Flag};
 
 /// Maps of more CPUs are no table any more.
-const MOST_ROWS: usize = 32;
+const MAX_ROWS: usize = 32;
 /// Maps with fewer of their cells than this are told by relation only.
 const MAP_SHARE: f64 = 0.5;
 
@@ -65,7 +65,7 @@ fn maps(
 ) -> Drawing {
     let cells: usize = matrices.iter().map(|matrix| matrix.cells.len()).sum();
     let all = matrices.len() * cpus.len() * cpus.len();
-    if cpus.len() > MOST_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
+    if cpus.len() > MAX_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
         return Drawing::default();
     }
     // One scale for all, in nanoseconds per message, so that fast looks as fast as it does in a map of latencies.

@@ -19,7 +19,7 @@ const ROOMY: usize = 96;
 /// From this width on it shows the share of each end.
 const BROAD: usize = 130;
 /// Ends of a side whose shares are told one by one; the data have all.
-const MOST_SHARES: usize = 8;
+const MAX_SHARES: usize = 8;
 
 /// A map and a table for each queue with several numbers of ends, and one table of the others; nothing without several
 /// producers or consumers.
@@ -102,7 +102,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
             row.push(of_side(trial_cells::number(trial, name, Statistic::Estimate, estimate, fair)));
             row.push(of_side(trial_cells::value(trial, names::LARGEST[side], PERCENT)));
             let first = side * producers as usize;
-            let is_told = ends as usize <= MOST_SHARES;
+            let is_told = ends as usize <= MAX_SHARES;
             row.push(match is_told {
                 true => {
                     of_side(shares(trial, first..first + ends as usize).map_or(Cell::Unknown, Cell::from))

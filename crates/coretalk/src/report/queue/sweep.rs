@@ -15,9 +15,9 @@ use coretalk_model::queue::{Knee, RateLimit, Step, Sweep, names};
 use coretalk_model::series::TimeUnit;
 
 /// More sweeps than this are told by their knees alone.
-const MOST_DETAILED: usize = 8;
+const MAX_DETAILED: usize = 8;
 /// More than this are counted in the sentence that a screen begins with.
-const MOST_SAID: usize = 3;
+const MAX_SAID: usize = 3;
 /// From this width on a terminal shows everything.
 const ROOMY: usize = 90;
 /// Lines of a plot.
@@ -36,8 +36,8 @@ pub(in crate::report) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sen
             .with("name", name(report, sweep, sweeps))
             .with("limit", limit_sentence(sweep))
     };
-    let mut said: Vec<Sentence> = sweeps.iter().take(MOST_SAID).map(limit).collect();
-    let more = sweeps.len().saturating_sub(MOST_SAID);
+    let mut said: Vec<Sentence> = sweeps.iter().take(MAX_SAID).map(limit).collect();
+    let more = sweeps.len().saturating_sub(MAX_SAID);
     said.extend(
         (more > 0).then(|| Sentence::new("{number} more below").with("number", DisplayValue::listed(more))),
     );
@@ -53,7 +53,7 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
     if found.len() > 1 {
         blocks.extend([Block::Table(knees(report, &found)), Block::Gap]);
     }
-    if found.len() > MOST_DETAILED {
+    if found.len() > MAX_DETAILED {
         blocks.push(Block::Prose("Delays at each rate: coretalk export RUN --format csv".into()));
         return blocks;
     }

@@ -1,6 +1,6 @@
 //! [`Writer`] and [`Reader`]: numbers of few bytes, and a check that they are still what was written.
 
-use coretalk_model::cpu::HIGHEST_CPU;
+use coretalk_model::cpu::MAX_CPU;
 use coretalk_model::{CpuId, Picos};
 use std::ops::RangeInclusive;
 
@@ -43,14 +43,14 @@ pub enum Damage {
 }
 
 /// The longest time and the latest moment of a segment, in picoseconds: 53 days. Sums of a few are numbers.
-pub const LONGEST_PS: u64 = 1 << 62;
+pub const MAX_PS: u64 = 1 << 62;
 
 /// The most events that the rows of a file count together: a number a nanosecond for 36 years. No sum over some of them
 /// wraps, nor does twice such a sum.
-const MOST_EVENTS: u64 = 1 << 60;
+const MAX_EVENTS: u64 = 1 << 60;
 
 /// The longest latency in nanoseconds: 100 s.
-const LONGEST_NS: f32 = 1e11;
+const MAX_NS: f32 = 1e11;
 
 /// The fastest core clock in GHz: ten times the fastest there is.
 const FASTEST_GHZ: f32 = 100.0;
@@ -63,13 +63,13 @@ impl Events {
     /// Adds events.
     pub fn add(&mut self, what: &'static str, value: u64) -> Result<u64, Damage> {
         self.0 = self.0.saturating_add(value);
-        if self.0 > MOST_EVENTS { Err(Damage::Value { what, value }) } else { Ok(value) }
+        if self.0 > MAX_EVENTS { Err(Damage::Value { what, value }) } else { Ok(value) }
     }
 }
 
 /// A latency in nanoseconds, or what is derived from one.
 pub fn latency(what: &'static str, ns: f32) -> Result<f32, Damage> {
-    number(what, ns, 0.0..=LONGEST_NS)
+    number(what, ns, 0.0..=MAX_NS)
 }
 
 /// A core clock in GHz.
@@ -244,18 +244,18 @@ impl<'a> Reader<'a> {
 
     /// The id of a CPU.
     pub fn cpu(&mut self) -> Result<CpuId, Damage> {
-        self.up_to("a CPU", HIGHEST_CPU.into()).map(|id| CpuId(id as u32))
+        self.up_to("a CPU", MAX_CPU.into()).map(|id| CpuId(id as u32))
     }
 
     /// A moment of a segment, as a difference from another.
     pub fn moment_near(&mut self, near: Picos) -> Result<Picos, Damage> {
         let value = near.0.wrapping_add(self.signed()? as u64);
-        if value > LONGEST_PS { Err(Damage::Value { what: "a time in ps", value }) } else { Ok(Picos(value)) }
+        if value > MAX_PS { Err(Damage::Value { what: "a time in ps", value }) } else { Ok(Picos(value)) }
     }
 
     /// A length of time.
     pub fn time(&mut self) -> Result<Picos, Damage> {
-        self.up_to("a time in ps", LONGEST_PS).map(Picos)
+        self.up_to("a time in ps", MAX_PS).map(Picos)
     }
 
     pub fn signed(&mut self) -> Result<i64, Damage> {

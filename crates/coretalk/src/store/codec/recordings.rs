@@ -13,7 +13,7 @@ const VERSION: u8 = 2;
 const EVIDENCE_IN_A_BYTE: u8 = 1;
 
 /// The highest value that is counted, in ticks: a difference of two clocks takes four times as many, and is a number.
-const HIGHEST_TICKS: u64 = 1 << 62;
+const MAX_TICKS: u64 = 1 << 62;
 
 /// The most time that the host took, in milliseconds: a day of 10,000 CPUs. Counters of a guest may step back.
 const STOLEN_MS: f32 = 86_400e3 * 10_000.0;
@@ -183,7 +183,7 @@ fn read_samples(from: &mut Reader<'_>, events: &mut Events) -> Result<Samples, D
             let mut last = 0u64;
             for _ in 0..count {
                 last = last.wrapping_add(from.signed()? as u64);
-                if last > HIGHEST_TICKS {
+                if last > MAX_TICKS {
                     return Err(Damage::Value { what: "a number of ticks", value: last });
                 }
                 counts.push((last, events.add("how often a value was counted", from.varint()?)?));

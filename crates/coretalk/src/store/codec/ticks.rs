@@ -13,7 +13,7 @@ const ESCAPE: u32 = 24;
 /// Bits of a raw value: the zigzag difference of two `u32`.
 const RAW_BITS: u32 = 33;
 /// Highest parameter of the Rice code.
-const MOST_LOW_BITS: u32 = 32;
+const MAX_LOW_BITS: u32 = 32;
 
 /// Appends ticks; `line` of them in a row belong to one line.
 pub fn write_ticks(out: &mut Writer, ticks: &[u32], line: usize) {
@@ -68,7 +68,7 @@ pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage
         .find(|known| *known as u8 == predictor)
         .ok_or(Damage::Value { what: "the predictor of ticks", value: u64::from(predictor) })?;
     let low_bits = u32::from(from.byte()?);
-    if low_bits > MOST_LOW_BITS {
+    if low_bits > MAX_LOW_BITS {
         return Err(Damage::Value { what: "the parameter of a Rice code", value: u64::from(low_bits) });
     }
     let mut prediction = Prediction::new(centre, line, predictor);
@@ -154,7 +154,7 @@ fn cheapest(residuals: &[u64]) -> (u32, u64) {
     let mut sorted = residuals.to_vec();
     let middle = sorted.len() / 2;
     let median = *sorted.select_nth_unstable(middle).1;
-    let near = (u64::BITS - median.leading_zeros()).min(MOST_LOW_BITS);
+    let near = (u64::BITS - median.leading_zeros()).min(MAX_LOW_BITS);
     let cost = |low_bits: u32| -> u64 {
         residuals
             .iter()
@@ -164,7 +164,7 @@ fn cheapest(residuals: &[u64]) -> (u32, u64) {
             })
             .sum()
     };
-    (near.saturating_sub(2)..=(near + 1).min(MOST_LOW_BITS))
+    (near.saturating_sub(2)..=(near + 1).min(MAX_LOW_BITS))
         .map(|low_bits| (low_bits, cost(low_bits)))
         .min_by_key(|(_, cost)| *cost)
         .unwrap_or((0, 0))

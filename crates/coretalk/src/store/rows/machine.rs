@@ -199,7 +199,7 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
 }
 
 /// The most words of 64 CPUs that all groups take: those of 8,192 CPUs that are alone in each of a dozen levels.
-const MOST_WORDS: usize = 12 * 8192 * (8192 / 64);
+const MAX_WORDS: usize = 12 * 8192 * (8192 / 64);
 
 /// Reads what the machine reported of its structure.
 pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
@@ -209,7 +209,7 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let id: u32 = row.get(0)?;
-        if id > coretalk_model::cpu::HIGHEST_CPU {
+        if id > coretalk_model::cpu::MAX_CPU {
             return Err(conversion(0, format!("CPU {id} is a higher number than on any known machine")));
         }
         let cpu = CpuId(id);
@@ -225,7 +225,7 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
         let cpus: CpuSet =
             cpus.parse().map_err(|error| conversion(1, format!("the CPUs of a level: {error}")))?;
         words += cpus.words().len();
-        if words > MOST_WORDS {
+        if words > MAX_WORDS {
             return Err(conversion(1, "its groups name more CPUs than those of any machine"));
         }
         Ok(Domain { level: named(&Level::ALL, Level::name, &level)?, cpus, os_id: row.get(2)? })

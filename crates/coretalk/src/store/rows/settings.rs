@@ -5,7 +5,7 @@ use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
 use coretalk_model::series::SeriesSettings;
-use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
+use coretalk_model::stats::{ANALYSES, MAX_ANALYSES};
 use coretalk_model::{CpuId, Picos, Protocol, Tool};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ pub fn write_settings(
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
     replace.execute(("budget-ps", budget.0.to_string()))?;
-    replace.execute(("looks", MOST_ANALYSES.to_string()))?;
+    replace.execute(("looks", MAX_ANALYSES.to_string()))?;
     Ok(())
 }
 

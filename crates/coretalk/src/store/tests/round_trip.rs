@@ -225,7 +225,7 @@ fn a_time() -> impl Strategy<Value = Picos> {
 }
 
 fn a_cpu() -> impl Strategy<Value = CpuId> {
-    (0..=cpu::HIGHEST_CPU).prop_map(CpuId)
+    (0..=cpu::MAX_CPU).prop_map(CpuId)
 }
 
 fn a_visit() -> impl Strategy<Value = Visit> {

@@ -26,7 +26,7 @@ pub const LAUNCH: &str = "launch";
 /// How long the launcher may take to answer: it does nothing but that.
 const ANSWER: Duration = Duration::from_secs(30);
 /// More than the words of any command (`ARG_MAX` of common systems is 2 MiB).
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A program and where it may run.
 #[derive(Debug, Clone, Copy)]
@@ -312,7 +312,7 @@ fn read_number(from: &mut UnixStream) -> io::Result<u64> {
 
 fn read_block(from: &mut UnixStream) -> io::Result<OsString> {
     let length = read_number(from)?;
-    if length > MOST_BYTES {
+    if length > MAX_BYTES {
         return Err(io::Error::other("a word is too long"));
     }
     let mut bytes = vec![0; length as usize];

@@ -179,9 +179,9 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
 /// The threads of a process. A list that is read while a thread ends may lack one that lives (`next_tid` in Linux's
 /// fs/proc/base.c), so it is read until it says nothing new.
 fn threads_of(process: u32) -> Vec<u32> {
-    const MOST_READS: usize = 8;
+    const MAX_READS: usize = 8;
     let mut known = BTreeSet::new();
-    for _ in 0..MOST_READS {
+    for _ in 0..MAX_READS {
         let before = known.len();
         known.extend(numbers_in(&format!("/proc/{process}/task")));
         if before > 0 && known.len() == before {

@@ -1,7 +1,7 @@
 //! [`CpuTimes`]: what each CPU spent its time on, from `/proc/stat`.
 
 use crate::host::root::SystemRoot;
-use coretalk_model::cpu::HIGHEST_CPU;
+use coretalk_model::cpu::MAX_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn sum(cpus: &CpuSet, each: impl Fn(CpuId) -> Option<u64>) -> Option<u64> {
 /// `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
 fn line(line: &str) -> Option<(CpuId, Times)> {
     let mut words = line.split_ascii_whitespace();
-    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= HIGHEST_CPU)?;
+    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= MAX_CPU)?;
     // More than 20 million years would let the sums overflow.
     let mut next = || words.next()?.parse::<u64>().ok().filter(|&jiffies| jiffies < 1 << 56);
     let times = Times {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// percent for favoured cores (5.8 and 5.5 GHz on a Core i9-13900K) and 9 % between the halves of a Ryzen 9 7950X3D
 /// (5.7 and 5.25 GHz); dense cores lie far away (3.3 beside 5.1 GHz on a Ryzen AI 9 HX 370), and so do the capacities
 /// of little cores (485 of 1024 on an RK3399).
-const SMALLEST_GAP: f64 = 1.15;
+const MIN_GAP: f64 = 1.15;
 
 type Classes = BTreeMap<CpuId, CoreClass>;
 
@@ -72,7 +72,7 @@ fn by_value(cpus: &CpuSet, value_of: impl Fn(CpuId) -> Option<u64>) -> BTreeMap<
     let mut ranks = BTreeMap::new();
     let mut previous = None;
     for (value, cpu) in values {
-        if previous.is_some_and(|previous: u64| value as f64 > previous as f64 * SMALLEST_GAP) {
+        if previous.is_some_and(|previous: u64| value as f64 > previous as f64 * MIN_GAP) {
             rank += 1;
         }
         previous = Some(value);

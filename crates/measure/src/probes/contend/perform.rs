@@ -37,11 +37,11 @@ const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
 const STAMPED_SHARE: f64 = 0.25;
 /// Of a phase, what threads do before their windows begin, at most 5 ms: then all are under load.
 const WARM_SHARE: f64 = 0.1;
-const MOST_WARM_NS: f64 = 5e6;
+const MAX_WARM_NS: f64 = 5e6;
 /// Operations between two looks at the clock take about so long: a look costs 0.2 % of that.
 const BATCH_NS: f64 = 10_000.0;
-const MOST_BATCH: u32 = 1 << 20;
-const MOST_SHARED: u32 = 8;
+const MAX_BATCH: u32 = 1 << 20;
+const MAX_SHARED: u32 = 8;
 /// Fairness is told in windows of so long, too.
 const PART_NS: f64 = 1e6;
 /// Why so many threads cannot be had here.
@@ -167,7 +167,7 @@ impl Pass<'_> {
         let counter = Apart(C::new(&setup));
         let shared = Shared::default();
         let span_ns = self.span.ns() * share;
-        let warm_ns = (span_ns * WARM_SHARE).min(MOST_WARM_NS);
+        let warm_ns = (span_ns * WARM_SHARE).min(MAX_WARM_NS);
         let ticks = |ns: f64| rate.ticks(ns) as u64;
         let plan = Plan {
             sections_ticks: self.config.sections_ns.map(|ns| rate.ticks(ns)),
@@ -311,7 +311,7 @@ impl<C: Counter> Hand<'_, '_, C> {
         let took = now.saturating_sub(last);
         if took < batch_ticks / 2 {
             // Threads that share CPUs may have to wait for time slices with every single operation.
-            *batch = batch.saturating_mul(2).min(if self.role.shared { MOST_SHARED } else { MOST_BATCH });
+            *batch = batch.saturating_mul(2).min(if self.role.shared { MAX_SHARED } else { MAX_BATCH });
         } else if took > batch_ticks * 2 {
             *batch = (*batch / 2).max(1);
         }

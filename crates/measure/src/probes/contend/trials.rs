@@ -12,9 +12,9 @@ const DEFAULT: &str = "fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mc
 /// beside it.
 pub const SECTIONS_NS: [[f64; 2]; 2] = [[50.0, 500.0], [0.0, 0.0]];
 /// The longest section, in nanoseconds: a pass must hold many.
-pub const MOST_SECTION_NS: f64 = 1e6;
+pub const MAX_SECTION_NS: f64 = 1e6;
 /// The most threads of a trial.
-pub const MOST_THREADS: u32 = 4_096;
+pub const MAX_THREADS: u32 = 4_096;
 /// Up to so many CPUs every number of threads is measured; beyond, powers of two.
 const FEW_CPUS: usize = 8;
 /// Orders in which threads take CPUs.
@@ -124,8 +124,8 @@ fn list<'a>(option: &'static str, text: &'a str) -> Result<Vec<&'a str>, Request
 }
 
 fn threads(text: &str) -> Result<u32, RequestError> {
-    let count = text.parse::<u32>().ok().filter(|count| (1..=MOST_THREADS).contains(count));
-    let allowed = || format!("a counter can have 1 to {MOST_THREADS} threads");
+    let count = text.parse::<u32>().ok().filter(|count| (1..=MAX_THREADS).contains(count));
+    let allowed = || format!("a counter can have 1 to {MAX_THREADS} threads");
     count.ok_or_else(|| RequestError::out_of_range(format!("`{text}` threads"), allowed()))
 }
 
@@ -136,7 +136,7 @@ pub fn thread_counts(cpus: usize) -> Vec<u32> {
         _ => (0..).map(|power| 1 << power).take_while(|&count| count < cpus).chain([cpus]).collect(),
     };
     let mut counts: Vec<u32> = within.into_iter().chain([cpus + 1, 2 * cpus]).map(|it| it as u32).collect();
-    counts.retain(|count| (1..=MOST_THREADS).contains(count));
+    counts.retain(|count| (1..=MAX_THREADS).contains(count));
     counts.dedup();
     counts
 }

@@ -7,7 +7,7 @@ use coretalk_model::jitter::names;
 use coretalk_model::series::Observed;
 
 /// An interrupt takes no longer than that, unless the machine was taken away meanwhile.
-const LONGEST_INTERRUPT_NS: f64 = 200_000.0;
+const MAX_INTERRUPT_NS: f64 = 200_000.0;
 
 /// The gaps of one CPU in one pass.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ pub struct Account {
 }
 
 /// Gaps that are kept one by one in a pass: one every 5 µs of the longest pass. Later ones are counted as unexplained.
-const MOST_KEPT: usize = 50_000;
+const MAX_KEPT: usize = 50_000;
 
 /// The same of those with a switch: ten times what a scheduler does in the longest pass.
-const MOST_SWITCHES: usize = 10_000;
+const MAX_SWITCHES: usize = 10_000;
 /// A quota stops a process for milliseconds.
-const SHORTEST_STOP_NS: f64 = 1e6;
+const MIN_STOP_NS: f64 = 1e6;
 
 impl Account {
     /// Nothing seen yet; takes all memory that it will need.
@@ -42,8 +42,8 @@ impl Account {
         Account {
             gaps: Tally::new(),
             switched: 0,
-            switches: Vec::with_capacity(MOST_SWITCHES),
-            others: Vec::with_capacity(MOST_KEPT),
+            switches: Vec::with_capacity(MAX_SWITCHES),
+            others: Vec::with_capacity(MAX_KEPT),
             watched: 0,
             polls: 0,
             aside: 0,
@@ -55,10 +55,10 @@ impl Account {
         self.gaps.count(ticks);
         if switched {
             self.switched += ticks;
-            if self.switches.len() < MOST_SWITCHES {
+            if self.switches.len() < MAX_SWITCHES {
                 self.switches.push(ticks);
             }
-        } else if self.others.len() < MOST_KEPT {
+        } else if self.others.len() < MAX_KEPT {
             self.others.push(ticks);
         }
     }
@@ -81,7 +81,7 @@ impl Account {
         if let Some(throttled_ms) = evidence.throttled_ms {
             self.switches.sort_unstable();
             let long = self.switches.iter().rev().map(|&ticks| rate.ns(ticks as f64));
-            for gap_ns in long.take_while(|gap_ns| *gap_ns >= SHORTEST_STOP_NS) {
+            for gap_ns in long.take_while(|gap_ns| *gap_ns >= MIN_STOP_NS) {
                 // Whoever comes late after a stop counts for it, too.
                 if stopped_ns >= throttled_ms * 1e6 {
                     break;
@@ -94,7 +94,7 @@ impl Account {
         self.others.sort_unstable();
         let ns: Vec<f64> = self.others.iter().map(|&ticks| rate.ns(ticks as f64)).collect();
         let counted = evidence.ticks.zip(evidence.interrupts);
-        let short = ns.iter().take_while(|ns| **ns <= LONGEST_INTERRUPT_NS).count();
+        let short = ns.iter().take_while(|ns| **ns <= MAX_INTERRUPT_NS).count();
         let of_interrupts = counted.map_or(0, |(ticks, others)| short.min((ticks + others) as usize));
         let interrupts_ns: f64 = ns[..of_interrupts].iter().sum();
         if let Some((ticks, others)) = counted {

@@ -14,8 +14,8 @@ use std::hint::black_box;
 /// Arrays hold so many times what the last-level caches hold: nearly nothing of them is found there again.
 const TIMES_CACHE: u64 = 4;
 /// The memory of one neighbour, whatever caches and neighbours there are.
-const LEAST_BYTES: u64 = 4 << 20;
-const MOST_BYTES: u64 = 256 << 20;
+const MIN_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 /// Where the system does not say how large its caches are.
 const UNKNOWN_CACHE_BYTES: u64 = 32 << 20;
 /// All neighbours together take no more than this part of the memory that is free.
@@ -39,7 +39,7 @@ impl Field {
         let neighbours = cpus.len().saturating_sub(2).max(1);
         let set: CpuSet = cpus.iter().copied().collect();
         let cache = memory::last_level_bytes(&set).unwrap_or(UNKNOWN_CACHE_BYTES);
-        let mut bytes = (TIMES_CACHE * cache / neighbours as u64).clamp(LEAST_BYTES, MOST_BYTES);
+        let mut bytes = (TIMES_CACHE * cache / neighbours as u64).clamp(MIN_BYTES, MAX_BYTES);
         if let Some(free) = available_bytes() {
             bytes = bytes.min(free / SHARE_OF_MEMORY / neighbours as u64);
         }

@@ -90,7 +90,7 @@ const MIDDLE: [f64; 2] = [0.1, 0.9];
 /// Laps of a full queue that a shared CPU is watched for.
 const LAPS: u64 = 3;
 /// Messages of a pass at a fixed rate that are simulated.
-const MOST_PACED: u64 = 20_000;
+const MAX_PACED: u64 = 20_000;
 /// A time slice.
 pub const SLICE_NS: f64 = 3e6;
 
@@ -286,7 +286,7 @@ fn paced(
     let &Pacing { every_ns, batch, is_listed } = pacing;
     let unit = course.unit;
     // Whole batches, of at least two, as on real threads.
-    let asked = ((span_ns / every_ns) as u64).clamp(1, MOST_PACED);
+    let asked = ((span_ns / every_ns) as u64).clamp(1, MAX_PACED);
     let messages = if batch > 1 { (asked / batch).max(2) * batch } else { asked };
     let steps = messages / unit;
     // When the batch of a step is due: with its last message.

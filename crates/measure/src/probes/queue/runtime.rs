@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, Payload, RuntimeWork};
+use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, Payload, RuntimeWork};
 use crate::queues::catalogue;
 use crate::series::RequestError;
 use coretalk_model::Flag;
@@ -28,7 +28,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     Ok(RuntimeWork {
         operation: Operation::Queue { capacity, payload },
         events: Events::Together,
-        most: options.number("messages").map_or(MOST_OPERATIONS, each),
+        most: options.number("messages").map_or(MAX_OPERATIONS, each),
     })
 }
 

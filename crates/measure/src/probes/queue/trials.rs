@@ -3,7 +3,7 @@
 use super::sweep;
 use crate::external::External;
 use crate::queues::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
-use crate::queues::exchange::MOST_PRODUCERS;
+use crate::queues::exchange::MAX_PRODUCERS;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
@@ -21,11 +21,11 @@ pub const CAPACITIES: &str = "1,10,100,1000,10000";
 /// that keeps a rate holds few messages whatever its capacity.
 const CAPACITY_OF_SWEEP: &str = "1000";
 /// How long a batch takes to become due at a rate, in seconds, at most: passes are to last for several.
-const MOST_FILLING_S: f64 = 0.1;
+const MAX_FILLING_S: f64 = 0.1;
 /// The lowest rate, in messages per second: a pass takes ten seconds.
-const LEAST_RATE: f64 = 10.0;
+const MIN_RATE: f64 = 10.0;
 /// The largest capacity: what the counters of our semaphores hold.
-pub const MOST_CAPACITY: u64 = crate::queues::bounded::MOST_PERMITS as u64;
+pub const MAX_CAPACITY: u64 = crate::queues::bounded::MAX_PERMITS as u64;
 /// Pairs that stand for each relation where not all are measured.
 pub const REPRESENTATIVES: usize = 12;
 /// Pairs that are drawn beside them, to see whether the representatives speak for all: with none of 60 beside the
@@ -33,7 +33,7 @@ pub const REPRESENTATIVES: usize = 12;
 pub const VERIFIED: usize = 60;
 /// More trials than this are not worth waiting for: at the shortest pass they fill a minute. All pairs of 16 CPUs in the
 /// default queues and capacities are 3,840.
-const MOST_TRIALS: usize = 4_000;
+const MAX_TRIALS: usize = 4_000;
 
 /// The parameters of one trial, read.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,10 +123,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         Some(rates) => rates.iter().copied().map(Some).collect(),
         None => vec![options.number("rate_per_s")],
     };
-    if let Some(rate) = rates.iter().flatten().find(|rate| **rate < LEAST_RATE) {
+    if let Some(rate) = rates.iter().flatten().find(|rate| **rate < MIN_RATE) {
         let option = if sweep.is_some() { "--rate-sweep" } else { "--rate" };
         let allowed = format!(
-            "at least {LEAST_RATE}/s, as a pass needs a hundred messages to tell whether a rate is kept"
+            "at least {MIN_RATE}/s, as a pass needs a hundred messages to tell whether a rate is kept"
         );
         return Err(RequestError::out_of_range(format!("{option}: {rate}/s"), allowed));
     }
@@ -213,7 +213,7 @@ fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestE
         return Err(RequestError::twice(option, twice));
     }
     let count = |text: &&str| {
-        let count = text.parse().ok().filter(|count| (1..MOST_PRODUCERS).contains(count));
+        let count = text.parse().ok().filter(|count| (1..MAX_PRODUCERS).contains(count));
         count.ok_or_else(|| {
             RequestError::out_of_range(format!("{option} {text}"), "a queue can have 1 to 255")
         })
@@ -229,8 +229,8 @@ fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
         return Err(RequestError::twice("--batch", twice));
     }
     let count = |text: &&str| {
-        let count = text.parse().ok().filter(|count| (1..=MOST_CAPACITY).contains(count));
-        let allowed = || format!("a batch is a whole number of messages, 1 to {MOST_CAPACITY}");
+        let count = text.parse().ok().filter(|count| (1..=MAX_CAPACITY).contains(count));
+        let allowed = || format!("a batch is a whole number of messages, 1 to {MAX_CAPACITY}");
         count.ok_or_else(|| RequestError::out_of_range(format!("--batch {text}"), allowed()))
     };
     listed.iter().map(count).collect()
@@ -273,9 +273,9 @@ fn batches_fit<'a>(
         ));
     }
     match rate_per_s.map(|rate| most as f64 / rate) {
-        Some(seconds) if most > 1 && seconds > MOST_FILLING_S => unfit(format!(
+        Some(seconds) if most > 1 && seconds > MAX_FILLING_S => unfit(format!(
             "--batch {most} takes {seconds:.1} s to fill at this --rate; use a rate of at least {}/s or smaller batches",
-            (most as f64 / MOST_FILLING_S).ceil()
+            (most as f64 / MAX_FILLING_S).ceil()
         )),
         _ => Ok(()),
     }
@@ -310,8 +310,8 @@ fn label(shape: &Parameters) -> String {
 }
 
 fn capacity(text: &str) -> Result<u64, RequestError> {
-    let capacity = text.parse::<u64>().ok().filter(|capacity| (1..=MOST_CAPACITY).contains(capacity));
-    let allowed = || format!("a queue can hold 1 to {MOST_CAPACITY} messages");
+    let capacity = text.parse::<u64>().ok().filter(|capacity| (1..=MAX_CAPACITY).contains(capacity));
+    let allowed = || format!("a queue can hold 1 to {MAX_CAPACITY} messages");
     capacity.ok_or_else(|| RequestError::out_of_range(format!("a capacity of `{text}`"), allowed()))
 }
 
@@ -328,7 +328,7 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
             ([], [cpu, ..]) => vec![vec![*cpu; 2]],
             (pairs, _) => of(pairs),
         },
-        None if cpus.len() * cpus.len() * shapes > MOST_TRIALS => of(&sample(request)),
+        None if cpus.len() * cpus.len() * shapes > MAX_TRIALS => of(&sample(request)),
         None => of(&all(cpus)),
     }
 }

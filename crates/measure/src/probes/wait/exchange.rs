@@ -10,7 +10,7 @@ use crate::tally::Tally;
 pub const LEAD_IN: u64 = 2;
 /// Trips between two reads of the clock where none is in the loop: doubled until they take long enough.
 const FIRST_BATCH: u64 = 16;
-const LARGEST_BATCH: u64 = 1 << 16;
+const MAX_BATCH: u64 = 1 << 16;
 
 /// What one pass does.
 #[derive(Debug, Clone, Copy)]
@@ -167,7 +167,7 @@ fn batched<S: Strategy, const WAKES: bool>(
             return Ok(trips);
         }
         guard.check_at(seen)?;
-        if seen - previous < plan.batch_ticks && *batch < LARGEST_BATCH {
+        if seen - previous < plan.batch_ticks && *batch < MAX_BATCH {
             *batch *= 2;
         }
         previous = seen;

@@ -3,7 +3,7 @@
 use super::names;
 use super::trials::Mode;
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::series::RequestError;
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -24,7 +24,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
         }
     };
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
-    let most = options.number("samples").map_or(MOST_OPERATIONS, each);
+    let most = options.number("samples").map_or(MAX_OPERATIONS, each);
     Ok(RuntimeWork { operation, events, most })
 }
 

@@ -65,7 +65,7 @@ pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
 /// A batch of calls takes at least so long: a pair of reads of the clock is below 1 % of it.
 const BATCH_NS: f64 = 5_000.0;
 /// Calls in a batch, at most.
-const LARGEST_BATCH: u64 = 1 << 12;
+const MAX_BATCH: u64 = 1 << 12;
 /// Pairs of reads of the clock in a pass, at most.
 const CLOCK_READS: u64 = 1_000_000;
 
@@ -94,7 +94,7 @@ impl Task for Calls<'_> {
                     strategy.act(&turn);
                 }
                 let ended = counter::stop();
-                if ended - began < batch_ticks && batch < LARGEST_BATCH {
+                if ended - began < batch_ticks && batch < MAX_BATCH {
                     // Not long enough to say anything: warm-up.
                     batch *= 2;
                 } else {

@@ -82,7 +82,7 @@ primitives! {
 const DEFAULT: &str = "semaphore,std-mutex,condvar-one,park,eventfd,pipe";
 
 /// The most waiters that are woken together.
-const MOST_WAITERS: u32 = 1024;
+const MAX_WAITERS: u32 = 1024;
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,9 +109,9 @@ pub fn variant(name: &str) -> Result<Variant, RequestError> {
     }
     if let Some(waiters) = name.strip_prefix("notify-all:") {
         return match waiters.parse() {
-            Ok(waiters @ 1..=MOST_WAITERS) => Ok(Variant::NotifyAll(waiters)),
+            Ok(waiters @ 1..=MAX_WAITERS) => Ok(Variant::NotifyAll(waiters)),
             _ => Err(RequestError::Unfit(
-                format!("`{name}` needs a number of waiters from 1 to {MOST_WAITERS}").into(),
+                format!("`{name}` needs a number of waiters from 1 to {MAX_WAITERS}").into(),
             )),
         };
     }

@@ -2,7 +2,7 @@
 //! primitives cost when nobody waits and how exact a sleep is.
 
 use super::catalogue::{PrimitiveKind, Variant, variant};
-use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, PATIENCE, SLEEP_NS, Tallies, crowd, make, names};
+use super::{GAP_JITTER, GAPS_NS, MIN_ROUNDS, PATIENCE, SLEEP_NS, Tallies, crowd, make, names};
 use crate::counter;
 use crate::primitives::parking_lot::{LotCondvar, LotMutex};
 use crate::primitives::spin::{TasLock, TicketLock};
@@ -244,7 +244,7 @@ fn wake_all<P: Primitive>(
         if let (Some(topology), Some(waker), Some(waiter)) = (plan.topology, waker, waiter) {
             tallies.place(RanOn::of(topology, waker, CpuId(waiter)));
         }
-        if ended > end && round >= FEWEST_ROUNDS {
+        if ended > end && round >= MIN_ROUNDS {
             break;
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{GAPS_NS, names};
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::series::RequestError;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
@@ -15,7 +15,7 @@ const FEW: f64 = 0.01;
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
-    let most = options.number("samples").map_or(MOST_OPERATIONS, each);
+    let most = options.number("samples").map_or(MAX_OPERATIONS, each);
     Ok(RuntimeWork { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
 }
 

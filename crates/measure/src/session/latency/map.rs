@@ -80,14 +80,14 @@ pub fn target(driver: &Driver<'_>) -> Target {
 }
 
 /// Longest visit of a fixed count: budgets, stops and commits are looked at between visits.
-const LONGEST_VISIT: Picos = Picos::from_ms(300);
+const MAX_VISIT: Picos = Picos::from_ms(300);
 
 /// Passes of a fixed count; more where a visit would take long.
 fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     let slowest = driver.relations.iter().filter_map(|&relation| driver.visit_plan.round_trip_ns(relation));
     let round_trip_ns = slowest.fold(0.0, f64::max);
     let all = f64::from(samples) * f64::from(iterations) * round_trip_ns;
-    visit_plan::fixed_passes(samples, (all / LONGEST_VISIT.ns()).ceil().min(10_000.0) as u32)
+    visit_plan::fixed_passes(samples, (all / MAX_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
 /// Puts the kernels of the map into the visit plan: those shown, and beside them CAS without pause, which alone shows

@@ -12,7 +12,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 /// Trials below which a batch is not worth a thread: half a millisecond of work.
 const FEW_TRIALS: usize = 512;
 /// Rounds that may wait: few, so that a round is still in the cache when it is taken down.
-const MOST_WAITING: usize = 4;
+const MAX_WAITING: usize = 4;
 
 /// Where the rounds of a batch belong.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ pub fn perform(
         return Ok(taken);
     }
     std::thread::scope(|scope| {
-        let (hand_over, waiting) = sync_channel(MOST_WAITING);
+        let (hand_over, waiting) = sync_channel(MAX_WAITING);
         let (give_back, spent) = channel();
         let mut idle = Some((log, waiting, give_back));
         let mut reducer = None;

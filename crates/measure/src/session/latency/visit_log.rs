@@ -49,7 +49,7 @@ enum Side {
 /// Up to this many CPUs raw ticks are kept.
 pub const RAW_CPUS: usize = 64;
 /// Trials that wait to be made durable: 400 bytes each, and 512 pairs at the same time make 200 thousand in a slot.
-const MOST_PENDING: usize = 1 << 14;
+const MAX_PENDING: usize = 1 << 14;
 /// Trials of a cell that may give nothing before it is given up.
 const PATIENCE: u32 = 3;
 
@@ -168,7 +168,7 @@ impl<'a> VisitLog<'a> {
 
     /// Whether what is not durable takes so much memory that it should become so before its time.
     pub fn is_full(&self) -> bool {
-        self.trials >= MOST_PENDING
+        self.trials >= MAX_PENDING
     }
 
     /// Expects nothing any more of rounds of a kind: they will be of another length.

@@ -33,8 +33,8 @@ const STEP_SHARE: f64 = 0.005;
 /// the precision asked for: at ± 1 % a hundredth of bias would leave hardly more than half of the intervals true.
 const COST_SHARE: f64 = 0.01;
 const COST_OF_PRECISION: f64 = 0.5;
-const FEWEST_ROUND_TRIPS: u32 = 16;
-const MOST_ROUND_TRIPS: u32 = 1 << 16;
+const MIN_ROUND_TRIPS: u32 = 16;
+const MAX_ROUND_TRIPS: u32 = 1 << 16;
 /// Round trips of a batch before the pilot has seen how long one takes: the longest relation known (0.5 µs) stays
 /// below 35 µs.
 const PILOT_ROUND_TRIPS: u32 = 64;
@@ -42,8 +42,8 @@ const PILOT_ROUND_TRIPS: u32 = 64;
 const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
 /// Longest visit of a home by one kernel: fifty times what the slowest interconnect known takes. Beyond it fewer lines are
 /// visited, after fewer untimed round trips.
-const LONGEST_NS: f64 = 100e6;
-const FEWEST_LINES: u32 = 4;
+const MAX_NS: f64 = 100e6;
+const MIN_LINES: u32 = 4;
 /// Places of the pointer chase of `xfer`: enough that neighbouring reads do not share a prefetch, few enough to stay
 /// in the first cache of the writer.
 const CHASE_PLACES: u32 = 128;
@@ -142,7 +142,7 @@ impl VisitPlan {
     pub fn batch_round_trips(&self, relation: Relation) -> u32 {
         let Some(&round_trip_ns) = self.round_trip_ns.get(&relation) else { return PILOT_ROUND_TRIPS };
         let needed = (self.batch_ns / round_trip_ns.max(1.0)).ceil() as u32;
-        needed.next_power_of_two().clamp(FEWEST_ROUND_TRIPS, MOST_ROUND_TRIPS)
+        needed.next_power_of_two().clamp(MIN_ROUND_TRIPS, MAX_ROUND_TRIPS)
     }
 
     /// So many lines, or as many as a visit has time for.
@@ -152,12 +152,12 @@ impl VisitPlan {
         }
         let visits = f64::from(self.visits * self.batch_round_trips(relation));
         let line_ns = self.round_trip_ns(relation).unwrap_or(0.0) * visits;
-        lines.min(((LONGEST_NS / line_ns) as u32).max(FEWEST_LINES))
+        lines.min(((MAX_NS / line_ns) as u32).max(MIN_LINES))
     }
 
     /// Untimed round trips: a tenth of the time of a visit at most.
     fn warm_up(&self, relation: Relation) -> u32 {
-        WARM_UP.min((0.1 * LONGEST_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
+        WARM_UP.min((0.1 * MAX_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
     }
 
     fn homes(&self, two: bool) -> Vec<HomeChoice> {

@@ -11,9 +11,9 @@ use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
 /// A pass takes no longer, so that a slot ends in time, …
-pub const LONGEST_PASS: Picos = Picos::from_ms(250);
+pub const MAX_PASS: Picos = Picos::from_ms(250);
 /// … and no less: starting and ending threads takes a tenth of a millisecond for each.
-pub const SHORTEST_PASS: Picos = Picos::from_ms(2);
+pub const MIN_PASS: Picos = Picos::from_ms(2);
 
 /// The option by which passes end with so many messages, however long these take of what is left of the budget.
 pub const MESSAGES: &str = "messages";
@@ -46,7 +46,7 @@ pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesPro
         probe,
         spec,
         options,
-        span: SHORTEST_PASS,
+        span: MIN_PASS,
         key: settings.seed,
         process: 0,
     };
@@ -76,7 +76,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     let second =
         sweeps(ANALYSES[1] - ANALYSES[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
     let times = [first, first + second].map(|time| (settling + time).min(settings.budget));
-    let pass = settings.probes.iter().map(|probe| shares.first(probe)).max().unwrap_or(SHORTEST_PASS);
+    let pass = settings.probes.iter().map(|probe| shares.first(probe)).max().unwrap_or(MIN_PASS);
     SeriesPlan {
         trials: settings.trials.len(),
         parallel: concurrency.width(),
@@ -173,7 +173,7 @@ impl Shares {
             let share = if ends || is_quick { ONLY_ANALYSIS } else { FIRST_ANALYSIS };
             (probe, (trials, Picos::from_secs(each_secs * share / (trials * ANALYSES[0]) as f64)))
         };
-        Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: LONGEST_PASS }
+        Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: MAX_PASS }
     }
 
     /// Shares the budget anew among trials of which several are made at the same time: what that saves makes passes
@@ -191,22 +191,22 @@ impl Shares {
             return alone;
         }
         let share = self.of.get(probe).map_or(Picos::ZERO, |&(_, share)| share);
-        Picos::from_secs(share.secs() * self.pace).clamp(SHORTEST_PASS, self.longest).max(alone)
+        Picos::from_secs(share.secs() * self.pace).clamp(MIN_PASS, self.longest).max(alone)
     }
 
     /// The same where nothing is made at the same time.
     pub fn alone(&self, probe: &str) -> Picos {
-        self.of.get(probe).map_or(SHORTEST_PASS, |&(_, share)| share.clamp(SHORTEST_PASS, LONGEST_PASS))
+        self.of.get(probe).map_or(MIN_PASS, |&(_, share)| share.clamp(MIN_PASS, MAX_PASS))
     }
 
     /// The shortest pass of any probe.
     pub fn shortest(&self) -> Picos {
-        self.of.keys().map(|probe| self.alone(probe)).min().unwrap_or(SHORTEST_PASS)
+        self.of.keys().map(|probe| self.alone(probe)).min().unwrap_or(MIN_PASS)
     }
 }
 
 /// How long a pass of the second analysis should take, so that so many passes fit into what is left.
 pub fn late_span(first: Picos, left: Picos, owed: f64) -> Picos {
     let fitting = Picos::from_secs(left.secs() * 0.95 / owed.max(1.0));
-    fitting.min(Picos(first.0 * LONGER)).clamp(SHORTEST_PASS, LONGEST_PASS)
+    fitting.min(Picos(first.0 * LONGER)).clamp(MIN_PASS, MAX_PASS)
 }

@@ -1,7 +1,7 @@
 //! How long passes should take: what is left of the budget, divided among the trials that still need passes; and how long
 //! the whole run is expected to take.
 
-use super::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, late_span};
+use super::plan::{MAX_PASS, MESSAGES, MIN_PASS, late_span};
 use super::{Driver, PATIENCE};
 use coretalk_model::Picos;
 use coretalk_model::series::{Gathering, first_width, is_wide_already};
@@ -29,7 +29,7 @@ impl Driver<'_> {
             (probe.clone(), span)
         });
         let spans: BTreeMap<String, Picos> = spans.collect();
-        move |probe| spans.get(probe).copied().unwrap_or(SHORTEST_PASS)
+        move |probe| spans.get(probe).copied().unwrap_or(MIN_PASS)
     }
 
     /// How long a pass of the second analysis of these trials should take, where so much is left for so many of them.
@@ -43,7 +43,7 @@ impl Driver<'_> {
     /// by chance, so that all with the same parameters are asked, and those that scatter most.
     fn sufficient(&self, open: &[usize], first: Picos) -> Picos {
         if !self.concurrency.is_any() {
-            return LONGEST_PASS;
+            return MAX_PASS;
         }
         let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for &trial in open {
@@ -53,7 +53,7 @@ impl Driver<'_> {
         }
         let mean = |times: &Vec<f64>| times.iter().sum::<f64>() / times.len() as f64;
         let most = times.values().map(mean).fold(1.0, f64::max) * WITH_MARGIN;
-        Picos::from_secs((first.secs() * most).min(LONGEST_PASS.secs()))
+        Picos::from_secs((first.secs() * most).min(MAX_PASS.secs()))
     }
 
     /// What a pass has of what is left where it ends with a count: a part for each trial that has no more passes, so that
@@ -62,7 +62,7 @@ impl Driver<'_> {
         let trials = 0..self.settings.trials.len();
         let waiting =
             trials.filter(|&trial| self.failures[trial] < PATIENCE && self.made(trial) <= passes).count();
-        Picos(left.0 / waiting.max(1) as u64).max(SHORTEST_PASS)
+        Picos(left.0 / waiting.max(1) as u64).max(MIN_PASS)
     }
 
     /// Passes that open trials may still get until this analysis.

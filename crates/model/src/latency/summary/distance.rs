@@ -4,7 +4,7 @@ use crate::latency::LatencyMap;
 use crate::stats::Estimate;
 
 /// Fewer CPUs have too few distances to speak of.
-const FEWEST_CPUS: usize = 8;
+const MIN_CPUS: usize = 8;
 
 /// Two standard errors of a normal distribution: 95 %.
 const NORMAL_95: f64 = 1.96;
@@ -17,7 +17,7 @@ const NORMAL_95: f64 = 1.96;
 /// the variance for pairs that share nothing; the full (n − 1) / n is taken here, because CPUs do differ.
 pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
     let cpus = map.cells.cpus();
-    if cpus.len() < FEWEST_CPUS || !map.protocol.is_latency() {
+    if cpus.len() < MIN_CPUS || !map.protocol.is_latency() {
         return None;
     }
     let mut all = Sums::default();

@@ -16,9 +16,9 @@ use coretalk_model::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer points are a line and no curve: the table has them.
-const FEWEST_POINTS: usize = 3;
+const MIN_POINTS: usize = 3;
 /// Up to so many placements each have a curve.
-const MOST_PLACEMENTS: usize = 4;
+const MAX_PLACEMENTS: usize = 4;
 /// From this ratio of the ends on an axis of rows is logarithmic.
 const FAR_APART: f64 = 20.0;
 
@@ -102,7 +102,7 @@ fn swept<'a>(series: &[&'a SeriesDoc<'a>]) -> Option<&'a str> {
             known.push(value);
         }
     }
-    let most = values.values().map(Vec::len).max().filter(|most| *most >= FEWEST_POINTS)?;
+    let most = values.values().map(Vec::len).max().filter(|most| *most >= MIN_POINTS)?;
     values.into_iter().find(|(_, values)| values.len() == most).map(|(name, _)| name)
 }
 
@@ -120,7 +120,7 @@ fn over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
     let placements: BTreeSet<&[u32]> = alike.iter().map(|one| one.series.placement.as_slice()).collect();
     let first = alike.first().map(|one| one.series.placement.as_slice()).unwrap_or_default();
     let is_drawn = |reading: &&Reading<'_>| {
-        !by_placement || placements.len() <= MOST_PLACEMENTS || reading.series.placement == first
+        !by_placement || placements.len() <= MAX_PLACEMENTS || reading.series.placement == first
     };
     let drawn: Vec<&Reading<'_>> = alike.iter().filter(is_drawn).collect();
     let mut curves: Vec<(String, Vec<u32>, Vec<&Reading<'_>>)> = Vec::new();
@@ -132,7 +132,7 @@ fn over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
             None => curves.push((key.0, key.1, vec![reading])),
         }
     }
-    curves.retain(|(_, _, readings)| readings.len() >= FEWEST_POINTS);
+    curves.retain(|(_, _, readings)| readings.len() >= MIN_POINTS);
     let curves: Vec<Vec<&Reading<'_>>> = curves.into_iter().map(|(_, _, readings)| readings).collect();
     let charts = evenly(&curves).filter_map(|some| chart(some, swept, by_placement, x));
     charts.map(|chart| chart.draw(size[0], size[1])).collect()

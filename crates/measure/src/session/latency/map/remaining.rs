@@ -10,7 +10,7 @@ use coretalk_model::latency::Purpose;
 use coretalk_model::stats::{self, ANALYSES, Analysis, normal};
 
 /// Judging the cells of a larger map takes too long to be done only to foretell how many need a second analysis.
-const MOST_JUDGED: usize = 4_096;
+const MAX_JUDGED: usize = 4_096;
 /// Passes after which the scatter of the first ones tells how many cells will be wide.
 const TELLING: u32 = 4;
 
@@ -95,7 +95,7 @@ fn times(pass: Picos, passes: u32) -> Picos {
 /// The share of cells that the first passes make out to be wide at the first analysis.
 fn share_wide(driver: &Driver<'_>) -> f64 {
     match driver.pairs.len() {
-        ..=MOST_JUDGED => share_open(driver, &representative_cells(driver), 0.0),
+        ..=MAX_JUDGED => share_open(driver, &representative_cells(driver), 0.0),
         _ => 0.0,
     }
 }
