@@ -280,8 +280,8 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
     let before = passes();
     // The arguments are part of the run: the adapter need not be named again. A busy machine needs several parts.
     let processes = |cell: &Value| cell["runtime"]["processes"].as_array().map_or(0, Vec::len);
-    let resumed = (0..5).map(|_| {
-        let mut command = tool.command(&words("--resume latest --budget 6s --format json -q"));
+    let resumed = (0..10).map(|_| {
+        let mut command = tool.command(&words("--resume latest --budget 3s --format json -q"));
         let said = said(at_home(&tool, &mut command).output().unwrap());
         assert_eq!(said.code, 0, "{}", said.err);
         json(&said)
