@@ -84,8 +84,10 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 fn relative(share: f64) -> String {
     match share {
         share if !share.is_finite() => if share < 0.0 { "-∞" } else { "+∞" }.to_owned(),
-        // Zero, a number below zero, or one that is too small for a digit.
-        share if share < 5e-5 => percent(share),
+        // What rounding leaves of equal numbers has a sign of its own.
+        share if share.abs() < 1e-8 => percent(0.0),
+        share if share.abs() < 5e-5 => if share < 0.0 { "-0.00 %" } else { "+0.00 %" }.to_owned(),
+        share if share < 0.0 => percent(share),
         share => "+".to_owned() + &percent(share),
     }
 }

@@ -208,8 +208,11 @@ fn is_alike(run: &Run, one: &Source, other: &Source) -> bool {
     }
 }
 
-/// The name of the kind of a source.
+/// The name of the kind of a source; fields are told by the part of the document that they are in.
 fn kind_of(source: &Source) -> String {
+    if let Source::Field(path) = source {
+        return format!("Field /{}", path.split('/').nth(1).unwrap_or_default());
+    }
     let text = format!("{source:?}");
     text.split([',', ' ', '{']).next().unwrap_or_default().split("(\"").next().unwrap_or_default().to_owned()
 }

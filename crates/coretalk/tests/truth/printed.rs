@@ -30,7 +30,9 @@ impl Printed {
     /// Reads the number that a text begins with: `1 300`, `+5.0 %`, `-2 %`, `<0.001`, `37.36 M/s`, `±0.4`, `3 min 20 s`.
     pub fn read(text: &str) -> Option<Printed> {
         let text = text.trim_start_matches(['±', '×', '+', ' ']).trim_end_matches('!');
-        if let Some(limit) = text.strip_prefix(['<', '>']) {
+        if let Some(limit) =
+            text.strip_prefix('<').or(text.strip_prefix('>').filter(|limit| limit.starts_with('-')))
+        {
             let half = Printed::read(limit)?.value / 2.0;
             return Some(Printed { value: half, half: half.abs() });
         }

@@ -213,15 +213,15 @@ pub fn chosen_time(ns: f64) -> String {
 
 /// Events per second that were chosen, with six digits at most: `25 M`, `63 k`, `333.333 k`, `500`.
 pub fn chosen_rate(rate: f64) -> String {
+    let digits = 10f64.powi(5 - rate.max(1.0).log10() as i32);
+    let rate = (rate * digits).round() / digits;
     let (scale, letter) = match rate {
         rate if rate >= 1e9 => (1e9, " G"),
         rate if rate >= 1e6 => (1e6, " M"),
         rate if rate >= 1e3 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    let scaled = rate / scale;
-    let digits = 10f64.powi(5 - scaled.max(1.0).log10() as i32);
-    format!("{}{letter}", (scaled * digits).round() / digits)
+    format!("{}{letter}", rate / scale)
 }
 
 /// A share in percent: `74 %`, `2.6 %`, `0.04 %`.
@@ -237,15 +237,9 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `+0.04 %`, `0.0 %`.
+/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `0.0 %`.
 pub fn signed_percent(percent: f64) -> String {
-    match percent.abs() {
-        // What rounding leaves of a difference of equal numbers.
-        p if p < 1e-6 => "0.0 %".to_owned(),
-        p if p < 0.005 => tiny(percent, 0.01) + " %",
-        p if p < 0.05 => format!("{percent:+.2} %"),
-        _ => format!("{percent:+.1} %"),
-    }
+    if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
 }
 
 /// A whole number with its sign, which zero has none of: `+5`, `-12`, `0`.
@@ -291,16 +285,16 @@ mod tests {
         assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
         assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
         assert_eq!(
-            [0.0, -1e-9, -0.001, 0.001, -0.04, -0.06, 104.2].map(signed_percent),
-            ["0.0 %", "0.0 %", ">-0.01 %", "<0.01 %", "-0.04 %", "-0.1 %", "+104.2 %"]
+            [0.0, -1e-9, -0.04, 0.04, -0.06, 104.2].map(signed_percent),
+            ["0.0 %", "0.0 %", "0.0 %", "0.0 %", "-0.1 %", "+104.2 %"]
         );
         assert_eq!(
             [0.0, -0.003, 0.003, -0.25].map(|value| fixed(value, 2)),
             ["0", ">-0.01", "<0.01", "-0.25"]
         );
         assert_eq!(
-            [63e3, 1e6 / 3.0, 25e6, 500.0, 1_000_050.0].map(chosen_rate),
-            ["63 k", "333.333 k", "25 M", "500", "1.00005 M"]
+            [63e3, 1e6 / 3.0, 999_999.7, 500.0, 1_000_050.0].map(chosen_rate),
+            ["63 k", "333.333 k", "1 M", "500", "1.00005 M"]
         );
         assert_eq!(
             [0.0, 0.041, -0.45, 0.96, 3e-20].map(short_ns),
