@@ -15,6 +15,7 @@ const ALIKE: usize = 3;
 const BIN: f64 = 0.0005;
 
 /// Logarithms of the round trips: square, symmetric, complete. Ratios of latencies are differences here.
+#[derive(Clone)]
 pub(super) struct Distances {
     /// The CPUs with a row in the matrix; positions below refer to this list.
     pub cpus: Vec<CpuId>,
@@ -142,17 +143,19 @@ impl Distances {
         self.bins = self.log.iter().map(|log| ((log - least) / BIN) as u16).collect();
     }
 
-    /// Moves the logarithm of every pair by `step(low, high, width of its interval)`.
-    pub fn shake(&mut self, mut step: impl FnMut(usize, usize, f64) -> f64) {
+    /// The same with the logarithm of every pair moved by `step(low, high, width of its interval)`.
+    pub fn moved(&self, step: impl Fn(usize, usize, f64) -> f64) -> Distances {
+        let mut moved = self.clone();
         let n = self.len();
         for high in 0..n {
             for low in 0..high {
                 let to = self.log[low * n + high] + step(low, high, self.width(low, high));
-                self.log[low * n + high] = to;
-                self.log[high * n + low] = to;
+                moved.log[low * n + high] = to;
+                moved.log[high * n + low] = to;
             }
         }
-        self.rank();
+        moved.rank();
+        moved
     }
 
     pub fn len(&self) -> usize {

@@ -105,19 +105,15 @@ impl Findings {
         self
     }
 
-    /// With the repeatability of each level over so many repetitions.
+    /// Adds the repeatability of each level over this number of repetitions.
     #[must_use]
     pub fn graded(mut self, observed: &Matrix<Option<Observation>>, repetitions: u64) -> Findings {
         if let Ok(structure) = &mut self.structure {
-            let mut same = vec![0.0; structure.levels.len()];
-            for repetition in 0..repetitions {
-                let again = repeatability(observed, structure, Key::of(&[repetition])).unwrap_or_default();
-                for (count, same) in same.iter_mut().zip(again) {
-                    *count += f64::from(u8::from(same));
-                }
-            }
-            for (level, same) in structure.levels.iter_mut().zip(same) {
-                level.repeats = (repetitions > 0).then(|| same / repetitions as f64);
+            let keys = (0..repetitions).map(|repetition| Key::of(&[repetition]));
+            let again = repeatability(observed, structure, keys).unwrap_or_default();
+            for (at, level) in structure.levels.iter_mut().enumerate() {
+                let same = again.iter().filter(|repeated| repeated[at]).count();
+                level.repeats = (repetitions > 0).then(|| same as f64 / repetitions as f64);
             }
         }
         self

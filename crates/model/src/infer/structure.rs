@@ -143,29 +143,32 @@ impl Structure {
 /// No cell is moved by less than this share: intervals tell how exact a cell is, not how much equal pairs differ.
 const MIN_MOVE: f64 = 0.01;
 
-/// Infers again from the matrix with every value moved at random within its interval, and says for each level of
-/// `structure` whether it came out exactly the same. One call is one repetition, so that a caller can spread them over
-/// threads and stop. It grades a level and does not accept it.
+/// Infers again from the matrix with every value moved at random within its interval: one repetition for each key. A row
+/// of the result says for each level of `structure` whether it came out exactly the same. It grades a level and does not
+/// accept it.
 ///
 /// # Errors
 /// As [`infer`](super::infer).
 pub fn repeatability(
     observed: &Matrix<Option<Observation>>,
     structure: &Structure,
-    key: Key,
-) -> Result<Vec<bool>, InferError> {
-    let mut distances = Distances::new(observed, structure.step)?;
+    keys: impl IntoIterator<Item = Key>,
+) -> Result<Vec<Vec<bool>>, InferError> {
+    let distances = Distances::new(observed, structure.step)?;
     let n = distances.len();
     // Half the width of a 95 % interval, in deviations.
     let deviations = normal::quantile(0.975);
-    distances.shake(|low, high, width| {
-        let deviation = (width / deviations).max(MIN_MOVE);
-        key.normal((high * n + low) as u64) * deviation
-    });
-    let mut found = Found::of(&distances);
-    found.drop_open(&distances);
-    let again: Vec<Vec<CpuSet>> = found.levels.iter().map(|level| level.labelled(&distances)).collect();
-    Ok(structure.levels.iter().map(|level| again.contains(&level.groups)).collect())
+    let repeated = |key: Key| {
+        let moved = distances.moved(|low, high, width| {
+            let deviation = (width / deviations).max(MIN_MOVE);
+            key.normal((high * n + low) as u64) * deviation
+        });
+        let mut found = Found::of(&moved);
+        found.drop_open(&moved);
+        let again: Vec<Vec<CpuSet>> = found.levels.iter().map(|level| level.labelled(&moved)).collect();
+        structure.levels.iter().map(|level| again.contains(&level.groups)).collect()
+    };
+    Ok(keys.into_iter().map(repeated).collect())
 }
 
 /// Rounds of power iteration for each axis; what a picture of a mesh needs, not an eigenvalue to the last digit.
