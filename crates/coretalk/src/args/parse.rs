@@ -1,6 +1,6 @@
 //! From words to [`Cli`]: parsing, with every error in one sentence.
 
-use super::words::FormatWord;
+use super::words::{FormatWord, ReportFormat};
 use super::{Cli, examples, options};
 use crate::exit::Failure;
 use clap::error::ErrorKind;
@@ -133,7 +133,15 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
     if command.get_arguments().any(|arg| arg.get_id() == "format" && !arg.is_hide_set()) {
         let global = &mut cli.global;
-        global.format = global.format.or_else(|| FormatWord::of_file(global.output.as_deref()?));
+        if let (None, Some(file)) = (global.format, global.output.as_deref()) {
+            if ReportFormat::of_file(file).is_some() {
+                let (file, what) = (file.display(), command_of(words));
+                return Err(Failure::Usage(format!(
+                    "{file}: `{what}` writes no page or picture; `coretalk report RUN -o {file}` writes one of a saved run"
+                )));
+            }
+            global.format = FormatWord::of_file(file);
+        }
     }
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words, ignored })))
@@ -275,8 +283,13 @@ mod tests {
             assert_eq!(format(&["-o", file]), chosen, "{file}");
         }
         assert_eq!(format(&["latency", "-o", "a.json", "--format", "text"]), Some(FormatWord::Text));
-        // `report` writes by endings of its own.
+        // `report` has formats of its own, which other commands refuse.
         assert_eq!(format(&["report", "latest", "-o", "a.json"]), None);
+        assert_eq!(format(&["report", "latest", "-o", "a.html"]), None);
+        for file in ["a.html", "A.PNG", "a.svg"] {
+            let refused = refusal(&["wake", "-o", file]);
+            assert!(refused.contains(&format!("`coretalk report RUN -o {file}`")), "{refused}");
+        }
         assert_eq!(format(&["latency"]), None);
     }
 

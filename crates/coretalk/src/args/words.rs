@@ -89,6 +89,29 @@ impl std::fmt::Display for FormatWord {
     }
 }
 
+/// Format of a report, by the extension of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// A page.
+    Html,
+    /// A vector picture.
+    Svg,
+    /// A raster picture.
+    Png,
+}
+
+impl ReportFormat {
+    /// `None` for every other extension.
+    pub fn of_file(file: &Path) -> Option<ReportFormat> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "html" | "htm" => Some(ReportFormat::Html),
+            "svg" => Some(ReportFormat::Svg),
+            "png" => Some(ReportFormat::Png),
+            _ => None,
+        }
+    }
+}
+
 /// `--order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OrderWord {

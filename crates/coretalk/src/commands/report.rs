@@ -3,7 +3,7 @@
 use crate::RunReport;
 use crate::args::ReportArgs;
 use crate::args::options::Global;
-use crate::args::words::{AxisWord, ScaleWord};
+use crate::args::words::{AxisWord, ReportFormat, ScaleWord};
 use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::picture_file;
@@ -19,7 +19,6 @@ use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
 use std::ffi::OsStr;
-use std::path::Path;
 
 /// Names of series that are listed where one is unknown.
 const MAX_LISTED: usize = 40;
@@ -54,7 +53,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let Some(path) = options.output.as_deref() else {
         return Err(Failure::Usage("give the report a file name, for example `-o report.html`".into()));
     };
-    let kind = ReportFormat::of(path).ok_or_else(|| {
+    let kind = ReportFormat::of_file(path).ok_or_else(|| {
         Failure::Usage(format!(
             "a report is written as .html, .svg or .png, and `{}` has none of these extensions",
             path.display()
@@ -226,29 +225,7 @@ fn contradiction(error: &serde_json::Error) -> Failure {
     Failure::Internal(format!("a document cannot be read back: {error}"))
 }
 
-/// What a report is written as, by the ending of its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportFormat {
-    /// A page.
-    Html,
-    /// A picture of shapes.
-    Svg,
-    /// A picture of dots.
-    Png,
-}
-
 impl ReportFormat {
-    /// `None` for every other ending.
-    pub fn of(path: &Path) -> Option<ReportFormat> {
-        let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
-        match ending.as_str() {
-            "html" | "htm" => Some(ReportFormat::Html),
-            "svg" => Some(ReportFormat::Svg),
-            "png" => Some(ReportFormat::Png),
-            _ => None,
-        }
-    }
-
     /// The bytes of the file; only the one that is asked for is made.
     ///
     /// # Errors

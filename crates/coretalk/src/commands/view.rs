@@ -2,7 +2,7 @@
 
 use crate::args::ViewArgs;
 use crate::args::options::Global;
-use crate::commands::report::ReportFormat;
+use crate::args::words::ReportFormat;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::spectra::picture_file;
@@ -23,7 +23,7 @@ use std::path::Path;
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, &OsStr)> = args.files.iter().map(|file| (None, file.as_os_str())).collect();
     let views = views(&files, output::options(global).verbosity)?;
-    let Some(kind) = global.output.as_deref().and_then(ReportFormat::of) else {
+    let Some(kind) = global.output.as_deref().and_then(ReportFormat::of_file) else {
         return say(global, &blocks(&views));
     };
     let mut out = Out::open(global.output.as_deref())?;
