@@ -111,7 +111,7 @@ pub enum Problem {
     Ragged { cells: usize, expected: usize },
     /// A rectangle.
     #[error(
-        "the table has {rows} rows of {columns} cells; a latency matrix is square, with a row and a column per CPU"
+        "the table has {rows} × {columns} cells; a latency matrix is square, with a row and a column per CPU"
     )]
     NotSquare { rows: usize, columns: usize },
     /// A matrix of one CPU.
@@ -156,7 +156,7 @@ pub enum Problem {
     )]
     AmbiguousLabels,
     /// Ids far apart with few pairs.
-    #[error("{pairs} latencies among {cpus} CPUs are too few for a matrix; split the file by group of CPUs")]
+    #[error("too few latencies for a matrix ({pairs} for {cpus} CPUs); split the file by group of CPUs")]
     TooSparse { pairs: usize, cpus: usize },
     /// Our own file says symmetric and is not.
     #[error(

@@ -206,8 +206,8 @@ impl fmt::Display for Warning {
             ),
             Warning::Zero { cells, first: [from, to] } => write!(
                 f,
-                "{cells} latencies are exactly 0, first CPU {from} to CPU {to}: the clock of that tool was too coarse; \
-                 do not read them as fast pairs"
+                "exact zeros: {cells}, first CPU {from} to CPU {to}; the clock of that tool was too coarse, so do not read \
+                 them as fast pairs"
             ),
             Warning::Empty { number, of, name } => {
                 let name = name.as_ref().map_or(String::new(), |name| format!(" (`{name}`)"));
@@ -215,7 +215,7 @@ impl fmt::Display for Warning {
             }
             Warning::LastRow { rows, cpu } => write!(
                 f,
-                "the file ends after {rows} of {} rows: the latencies of CPU {cpu} are taken from the last column; check whether the file is complete",
+                "the file ends after row {rows} of {}: the latencies of CPU {cpu} are taken from the last column; check whether the file is complete",
                 rows + 1
             ),
             Warning::Asymmetric { ratio_p50 } => write!(
