@@ -11,6 +11,7 @@ use crate::CpuId;
 /// # use coretalk_model::series::{NamePart, SeriesName, Value};
 /// let name = SeriesName::of("gap_ns=1000 0-1").unwrap();
 /// assert_eq!(name.0, [NamePart::Parameter("gap_ns", Value::Number(1000.0)), NamePart::Cpus(vec![CpuId(0), CpuId(1)])]);
+/// assert_eq!(SeriesName::of("7").unwrap().0, [NamePart::Cpus(vec![CpuId(7)])]);
 /// assert_eq!(SeriesName::of("all"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +29,12 @@ pub enum NamePart<'a> {
 }
 
 impl<'a> SeriesName<'a> {
-    /// The parts of a name; `None` of one without parameters, such as that of a relation.
+    /// The parts of a name; `None` for one without parameters and CPUs, such as that of a relation.
     pub fn of(name: &'a str) -> Option<SeriesName<'a>> {
-        let parts = name.split(' ').filter(|word| !word.is_empty()).map(NamePart::of).collect();
-        name.contains('=').then_some(SeriesName(parts))
+        let parts: Vec<NamePart<'_>> =
+            name.split(' ').filter(|word| !word.is_empty()).map(NamePart::of).collect();
+        let is_series = parts.iter().any(|part| !matches!(part, NamePart::Word(_)));
+        is_series.then_some(SeriesName(parts))
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::CompareView;
 use super::paths::shift_path;
-use super::table::{departing, key_words, labels, level_words, standing_out};
+use super::table::{dataset_words, departing, key_words, labels, level_words, standing_out};
 use crate::blocks::value::{Arg, DisplayValue, Number, PlainText, Sentence, Source};
-use crate::report::parameters::series_words;
 use coretalk_model::compare::{Answer, DatasetComparison, Letter, Shown, ShownLevel};
 use coretalk_model::quantity::Unit;
 
@@ -181,7 +180,7 @@ fn level_sentence(view: &CompareView<'_>, shown: ShownLevel) -> Sentence {
     };
     let name = match datasets.len() {
         0 | 1 => Sentence::new(""),
-        _ => Sentence::new("{name}, ").with("name", series_words(&dataset.name)),
+        _ => Sentence::new("{name}, ").with("name", dataset_words(dataset)),
     };
     sentence.with("dataset", name)
 }

@@ -30,11 +30,19 @@ pub fn heading(dataset: &DatasetComparison) -> Sentence {
     };
     let labels = labels(dataset);
     let every = labels.shared().map(|shared| Sentence::new("; every row: {shared}").with("shared", shared));
-    Sentence::new("{name}, {quantity}: {basis}{every}")
-        .with("name", series_words(&dataset.name))
-        .with_name("quantity", &dataset.quantity.replace('_', " "))
+    Sentence::new("{dataset}: {basis}{every}")
+        .with("dataset", dataset_words(dataset))
         .with("basis", basis)
         .with("every", Sentence::joined(every, ""))
+}
+
+/// The name of a dataset with its quantity in words: `queue, messages per s`.
+pub(super) fn dataset_words(dataset: &DatasetComparison) -> Sentence {
+    let of_trials =
+        dataset.name.strip_suffix(dataset.quantity.as_str()).and_then(|name| name.strip_suffix(", "));
+    Sentence::new("{name}, {quantity}")
+        .with("name", series_words(of_trials.unwrap_or(&dataset.name)))
+        .with_name("quantity", &dataset.quantity.replace('_', " "))
 }
 
 /// What the rows of a dataset are called.
