@@ -1,6 +1,7 @@
 //! Reading files that somebody names: ordinary files only, and not without end.
 
 use crate::exit::Failure;
+use crate::store;
 use coretalk_model::formats::{ImportedMatrix, read_matrices};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,11 @@ pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure
 /// # Errors
 /// It is no matrix file.
 pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Failure> {
+    if bytes.starts_with(store::MAGIC) {
+        let sentence =
+            format!("{name}: this is a run file; `coretalk export {name} --format csv` writes its matrix");
+        return Err(Failure::Input(sentence));
+    }
     read_matrices(bytes).map_err(|error| Failure::Input(format!("{name}: failed to {error}")))
 }
 

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
 pub(super) const MAX_CPUS: usize = 8192;
 
+/// First bytes of every SQLite file.
+pub const MAGIC: &[u8] = b"SQLite format 3\0";
+
 /// How long to wait for another process that is just writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -389,7 +392,7 @@ fn check_head(path: &Path, head: &[u8; 100], length: u64) -> Result<(), StoreErr
     if length == 0 {
         return foreign("it is empty");
     }
-    if !head.starts_with(b"SQLite format 3\0") {
+    if !head.starts_with(MAGIC) {
         return foreign("not an SQLite file");
     }
     if length < head.len() as u64 {

@@ -187,7 +187,9 @@ pub enum Problem {
     #[error("`{text}` is a line without a unit, but other lines have one; write the unit on every line")]
     NoUnit { text: String },
     /// Text in which no reader finds a matrix.
-    #[error("no matrix was found in this text; docs/format/import.md lists the formats")]
+    #[error(
+        "no matrix was found in this text; it needs a row and a column of numbers for each CPU, or a line with two CPUs and a number for each pair"
+    )]
     NotAMatrix,
 }
 
