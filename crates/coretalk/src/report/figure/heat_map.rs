@@ -23,8 +23,10 @@ const MAX_ROWS: usize = 100;
 const MAX_GROUPS: usize = 64;
 /// Groups of fewer units are not set apart by lines.
 const MIN_APART: f64 = 18.0;
-/// Smaller squares hold no number.
+/// Smallest cell with a number; a map of few rows has numbers in smaller cells.
 const MIN_FOR_NUMBERS: f64 = 21.0;
+const MIN_FOR_SMALL_NUMBERS: f64 = 12.0;
+const MAX_ROWS_WITH_SMALL_NUMBERS: usize = 16;
 /// Height of a bar beside the groups of a level, and the gap to the next.
 const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
@@ -196,7 +198,8 @@ fn square(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> (Picture
     squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);
     separators(&mut picture, &labels, [left, top], cell, side);
-    if cell >= MIN_FOR_NUMBERS {
+    let is_small = content.len() <= MAX_ROWS_WITH_SMALL_NUMBERS && cell >= MIN_FOR_SMALL_NUMBERS;
+    if cell >= MIN_FOR_NUMBERS || is_small {
         numbers(&mut picture, content, [left, top], cell);
     }
     (picture, [left, top])
@@ -278,7 +281,7 @@ fn axes(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cell: f64
         let starts = if anchor == Anchor::Start { x } else { x - wide / 2.0 };
         if starts > free {
             picture.text([x, above], anchor, style, name);
-            free = starts + wide + 3.0;
+            free = starts + wide + 2.0;
         }
     }
     for (level, groups) in labels.groups.iter().enumerate() {
@@ -309,7 +312,7 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
 
 fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
     let n = content.len();
-    let size = (cell * 0.36).clamp(8.5, 18.0);
+    let size = (cell * 0.36).clamp(8.5_f64.min(cell * 0.5), 18.0);
     for row in (0..n).filter(|&row| content.is_marked(row, row)) {
         let height = if content.rows[row].len() > 1 { 0.5 } else { 1.0 };
         let size = size.min(cell * height * 0.72);
