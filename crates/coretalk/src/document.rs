@@ -332,20 +332,10 @@ impl RunDoc {
     }
 }
 
-/// Options whose value is the name of a file or folder.
-const NAMES_A_PATH: [&str; 10] = [
-    "-o",
-    "--output",
-    "--store",
-    "--export-csv",
-    "--export-c2c-csv",
-    "--export-markdown",
-    "--export-json",
-    "--export-jsonl",
-    "--export-hgrm",
-    // In runs of earlier versions.
-    "--export-hyperfine-json",
-];
+/// Whether the value of an option is the name of a file or folder.
+fn names_a_path(option: &str) -> bool {
+    ["-o", "--output", "--store"].contains(&option) || option.starts_with("--export-")
+}
 
 /// The option whose value is `NAME=COMMAND`.
 const ADAPTER: &str = "--adapter";
@@ -368,14 +358,13 @@ pub(crate) fn without_private_parts(command: &[String]) -> Vec<String> {
             shown.push("…".to_owned());
             break;
         }
-        let of_option = |name: &str| NAMES_A_PATH.contains(&name);
         shown.push(match argument.split_once('=') {
             Some((name, _)) if before == ADAPTER => format!("{name}=COMMAND"),
             Some((ADAPTER, rest)) => {
                 format!("{ADAPTER}={}=COMMAND", rest.split('=').next().unwrap_or_default())
             }
-            _ if of_option(before) || is_path(argument) => "PATH".to_owned(),
-            Some((name, value)) if of_option(name) || is_path(value) => format!("{name}=PATH"),
+            _ if names_a_path(before) || is_path(argument) => "PATH".to_owned(),
+            Some((name, value)) if names_a_path(name) || is_path(value) => format!("{name}=PATH"),
             _ if argument.len() > 2 && argument.starts_with("-o") => "-oPATH".to_owned(),
             _ => argument.clone(),
         });

@@ -116,6 +116,24 @@ pub const COMPARED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "
 pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "note"];
 /// What is written, and where.
 pub const RESULT: &[&str] = &["format", "output"];
+impl Global {
+    /// Files written in addition to the result, with their formats.
+    pub fn exports(&self) -> Vec<(FormatWord, PathBuf)> {
+        let files = [
+            (FormatWord::Csv, &self.export_csv),
+            (FormatWord::C2cCsv, &self.export_c2c_csv),
+            (FormatWord::Markdown, &self.export_markdown),
+            (FormatWord::Json, &self.export_json),
+            (FormatWord::Jsonl, &self.export_jsonl),
+            (FormatWord::Hgrm, &self.export_hgrm),
+        ];
+        files
+            .into_iter()
+            .flat_map(|(format, files)| files.iter().map(move |file| (format, file.clone())))
+            .collect()
+    }
+}
+
 /// How a matrix is drawn.
 pub const DRAWN: &[&str] = &["order", "by", "color"];
 /// Files written beside the result of trials.

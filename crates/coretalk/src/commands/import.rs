@@ -54,7 +54,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
             FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
-            format @ (FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm) => {
+            format => {
                 let holds = match format {
                     FormatWord::Hgrm => "a distribution of single events",
                     _ => "single passes and trials",

@@ -33,19 +33,10 @@ pub struct OutputOptions {
 
 /// What is written, where and how.
 pub fn options(global: &Global) -> OutputOptions {
-    let of = |format, files: &[PathBuf]| files.iter().map(|file| (format, file.clone())).collect::<Vec<_>>();
     OutputOptions {
         format: global.format.unwrap_or(FormatWord::Text),
         output: global.output.clone(),
-        exports: [
-            of(FormatWord::Csv, &global.export_csv),
-            of(FormatWord::C2cCsv, &global.export_c2c_csv),
-            of(FormatWord::Markdown, &global.export_markdown),
-            of(FormatWord::Json, &global.export_json),
-            of(FormatWord::Jsonl, &global.export_jsonl),
-            of(FormatWord::Hgrm, &global.export_hgrm),
-        ]
-        .concat(),
+        exports: global.exports(),
         order: global.order.map(|word| match word {
             OrderWord::Id => Order::Id,
             OrderWord::Topology => Order::Topology,

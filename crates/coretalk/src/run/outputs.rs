@@ -154,7 +154,10 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
         }
         Measured::Placements => {
             for format in asked() {
-                if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
+                if !matches!(
+                    format,
+                    FormatWord::Text | FormatWord::Json | FormatWord::Jsonl | FormatWord::Markdown
+                ) {
                     let sentence = format!(
                         "`{format}` cannot show a comparison; use `text`, `json`, `jsonl` or `markdown`"
                     );
