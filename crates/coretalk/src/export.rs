@@ -202,7 +202,7 @@ fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
     let topology = file.topology()?;
     let cells = file.settings()?.map_or_else(Vec::new, |settings| cells(&topology, &settings));
     let mut failed = None;
-    let trials = file.series_settings()?.map_or(Vec::new(), |settings| settings.trials);
+    let series = file.series_settings()?.unwrap_or_default();
     file.each_round(RawTicks::Leave, |segment, round| {
         for trial in &round.trials {
             let written = trial_line(&round, trial, segment, &cells).and_then(|line| writeln!(out, "{line}"));
@@ -211,8 +211,8 @@ fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
             }
         }
     })?;
-    file.each_pass(|entry| {
-        let written = pass_line(&entry, &trials).and_then(|line| writeln!(out, "{line}"));
+    file.each_pass(&series, |entry| {
+        let written = pass_line(&entry, &series.trials).and_then(|line| writeln!(out, "{line}"));
         if let (Err(error), None) = (written, &failed) {
             failed = Some(error);
         }

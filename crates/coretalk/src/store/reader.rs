@@ -57,12 +57,18 @@ impl RunFile {
             let result = analyse(&topology, &settings, rate, &record);
             LatencyReport { settings, result }
         });
-        let asked = self.series_settings()?;
-        // Comparisons are kept as series are: a trial is a piece of work on a placement.
-        let place = asked.as_ref().and_then(PlaceSettings::of_series);
-        let series = asked.filter(|_| place.is_none());
-        let series = series.map(|settings| self.series_of(settings)).transpose()?;
-        let place = place.map(|settings| self.place_of(settings)).transpose()?;
+        let (mut series, mut place) = (None, None);
+        if let Some(settings) = self.series_settings()? {
+            let record = self.series_record(&settings)?;
+            // Comparisons are kept as series are: a trial is a piece of work on a placement.
+            if let Some(settings) = PlaceSettings::of_series(&settings) {
+                let result = analyse_places(&settings, &record);
+                place = Some(PlaceReport { settings, result });
+            } else {
+                let result = analyse_series(&topology, &settings, &record);
+                series = Some(SeriesReport { settings, result });
+            }
+        }
         let mut report =
             RunReport { header, environment, doctor: findings, topology, latency, series, place };
         report.complete_the_ladder();
@@ -77,12 +83,15 @@ impl RunFile {
         self.read(rows::read_series_settings)
     }
 
-    /// Hands over the passes of series in the order made, one at a time.
+    /// Hands over the passes of series with these settings in the order made, one at a time.
     ///
     /// # Errors
     /// As [`report`](RunFile::report); passes before the damaged one have been handed over.
-    pub fn each_pass(&self, mut take: impl FnMut(SeriesEntry)) -> Result<(), StoreError> {
-        let settings = self.series_settings()?.unwrap_or_default();
+    pub fn each_pass(
+        &self,
+        settings: &SeriesSettings,
+        mut take: impl FnMut(SeriesEntry),
+    ) -> Result<(), StoreError> {
         let mut counted = rows::Counted::default();
         let error = sqlite_error(Operation::Read, &self.path);
         let mut select = self
@@ -95,7 +104,7 @@ impl RunFile {
         let mut number = 0u64;
         while let Some(row) = rows.next().map_err(error.clone())? {
             number += 1;
-            let entry = rows::read_pass(row, &settings, &mut counted)
+            let entry = rows::read_pass(row, settings, &mut counted)
                 .map_err(error.clone())?
                 .map_err(|damage| self.damaged(format!("pass {number}: {damage}")))?;
             take(entry);
@@ -103,27 +112,17 @@ impl RunFile {
         Ok(())
     }
 
-    /// Everything that the passes of series said, and how they ended.
+    /// The results of the passes of series with these settings, and how they ended.
     ///
     /// # Errors
     /// As [`report`](RunFile::report).
-    pub fn series_record(&self) -> Result<SeriesRecord, StoreError> {
+    pub fn series_record(&self, settings: &SeriesSettings) -> Result<SeriesRecord, StoreError> {
         let mut record = SeriesRecord::new();
-        self.each_pass(|entry| record.push(entry))?;
+        self.each_pass(settings, |entry| record.push(entry))?;
         record.complete = self.header()?.complete;
         record.budget_ended =
             self.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
         Ok(record)
-    }
-
-    fn series_of(&self, settings: SeriesSettings) -> Result<SeriesReport, StoreError> {
-        let result = analyse_series(&self.topology()?, &settings, &self.series_record()?);
-        Ok(SeriesReport { settings, result })
-    }
-
-    fn place_of(&self, settings: PlaceSettings) -> Result<PlaceReport, StoreError> {
-        let result = analyse_places(&settings, &self.series_record()?);
-        Ok(PlaceReport { settings, result })
     }
 
     /// Everything that its visits said.

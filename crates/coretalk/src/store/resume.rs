@@ -130,7 +130,8 @@ impl RunWriter {
         let series = match asked {
             Some(mut series) => {
                 series.budget = budgets.map_or(series.budget, |budgets| budgets.trials);
-                Some((series, file.series_record()?))
+                let record = file.series_record(&series)?;
+                Some((series, record))
             }
             None => None,
         };
