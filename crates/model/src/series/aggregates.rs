@@ -2,6 +2,7 @@
 
 use super::states::Part;
 use super::{Numbers, PassOutcome, SeriesSettings, TrialResult};
+use crate::Histogram;
 use crate::latency::cell::FLOOR;
 use crate::quantity::Aggregate;
 use crate::stats::{
@@ -39,15 +40,18 @@ pub(super) fn fill(
     of: Speaker,
     result: &mut TrialResult,
 ) {
+    let mut histograms: BTreeMap<&String, Vec<&Histogram>> = BTreeMap::new();
     for numbers in passes.iter().filter_map(|pass| of.numbers(pass)) {
         for (name, histogram) in &numbers.histograms {
-            result.histograms.entry(name.clone()).or_default().add(histogram);
+            histograms.entry(name).or_default().push(histogram);
         }
         for (name, count) in &numbers.counts {
             let sum = result.counts.entry(name.clone()).or_default();
             *sum = sum.saturating_add(*count);
         }
     }
+    let sum = |(name, of): (&String, Vec<&Histogram>)| (name.clone(), of.into_iter().sum());
+    result.histograms = histograms.into_iter().map(sum).collect();
     let mut values = values(settings, &result.spec.probe, alike, of);
     for quantity in settings.quantities.of_probe(&result.spec.probe) {
         let Aggregate::MedianOverEvents(events) = quantity.aggregate else { continue };

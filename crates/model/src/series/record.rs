@@ -134,6 +134,10 @@ impl Observed {
 
     /// The same the other way about.
     pub fn of_flat(flat: Numbers, flags: Flags) -> Observed {
+        let mut names = flat.values.keys().chain(flat.histograms.keys()).chain(flat.counts.keys());
+        if !names.any(|name| name.contains(OF_ROLE)) {
+            return Observed { numbers: flat, by_role: BTreeMap::new(), flags };
+        }
         let mut observed = Observed { flags, ..Observed::default() };
         for (name, value) in flat.values {
             let (numbers, name) = observed.named(name);

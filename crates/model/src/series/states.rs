@@ -5,7 +5,9 @@ use super::judge::half_step_of;
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialSpec};
 use crate::stats::{Detector, mean, median, median_in_place, split_states};
 use crate::{CpuId, Flag, Histogram};
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 /// Tells states where nothing but the values of a trial shows them.
 const BY_VALUE: Detector = Detector { fewest: 3, ..Detector::OTHERS };
@@ -128,7 +130,8 @@ pub fn split(
         };
         machine.into_iter().map(part).collect()
     };
-    let step_ns = step(settings, &spec.probe, name, passes);
+    // Few trials have a gap that steps of the clock could explain.
+    let step_ns = LazyCell::new(|| step(settings, &spec.probe, name, passes));
     // How time slices fall, and in which turns threads of one CPU sleep and wake, has plateaus of its own, which are none
     // of the machine: 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
     let cpus: BTreeSet<CpuId> = spec.placement.iter().copied().collect();
@@ -139,7 +142,7 @@ pub fn split(
     let mut parts: Vec<Part> = parts
         .into_iter()
         .flat_map(|Part { passes, cas_ns }| {
-            let divided = if of_its_own { vec![passes] } else { by_value(passes, alike, &value, step_ns) };
+            let divided = if of_its_own { vec![passes] } else { by_value(passes, alike, &value, &step_ns) };
             divided.into_iter().map(move |passes| Part { passes, cas_ns: cas_ns.clone() })
         })
         .collect();
@@ -205,7 +208,7 @@ fn by_value(
     part: Vec<usize>,
     alike: &[usize],
     value: &impl Fn(usize) -> f64,
-    step_ns: f64,
+    step_ns: &impl Deref<Target = f64>,
 ) -> Vec<Vec<usize>> {
     // Passes of another length scatter by other amounts: they follow, and do not decide.
     let judges: Vec<usize> = part.iter().copied().filter(|pass| alike.contains(pass)).collect();
@@ -222,7 +225,7 @@ fn by_value(
         // How far each gap stands out; the least goes first.
         let score = |at: usize| {
             let (low, high) = (&states[at - 1], &states[at]);
-            if bottom(high) - top(low) <= 1.5 * step_ns {
+            if bottom(high) - top(low) <= 1.5 * **step_ns {
                 return 0.0;
             }
             (bottom(high) / top(low)).ln() / deviation(low, high)
@@ -262,11 +265,8 @@ fn deviation(low: &[f64], high: &[f64]) -> f64 {
 
 /// What a step of the clock moves a number of the passes by, over all of them; 0 where none is seen.
 fn step(settings: &SeriesSettings, probe: &str, name: &str, passes: &[&PassOutcome]) -> f64 {
-    let distribution = |name: &str| {
-        let mut all = Histogram::new();
-        let seen = passes.iter().filter_map(|pass| pass.observed.numbers.histograms.get(name));
-        seen.for_each(|one| all.add(one));
-        Some(all)
+    let distribution = |name: &str| -> Option<Histogram> {
+        Some(passes.iter().filter_map(|pass| pass.observed.numbers.histograms.get(name)).sum())
     };
     half_step_of(&settings.quantities, probe, name, distribution).map_or(0.0, |half| 2.0 * half)
 }
