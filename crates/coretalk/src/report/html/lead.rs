@@ -118,18 +118,19 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
 /// A line for each probe; of a lone one its best subjects as large numbers.
 fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let probes = &series.settings.probes;
-    let ranked = |name: &String| {
-        let ranking = best::of_probe(report, series, name).filter(|ranking| !ranking.subjects.is_empty())?;
-        let condition = best::condition(report, &ranking).iter().map(fmt::sentence).collect::<Vec<_>>();
-        Some((name.clone(), condition.join(", "), ranking))
+    let condition = |ranking: &Ranking<'_>| {
+        best::condition(report, ranking).iter().map(fmt::sentence).collect::<Vec<_>>().join(", ")
     };
-    let found: Vec<(String, String, Ranking<'_>)> = probes.iter().filter_map(ranked).collect();
-    if let ([(name, condition, ranking)], [_]) = (&found[..], &probes[..]) {
+    if let [name] = &probes[..] {
         // What is answered otherwise (padding, batches, rates) has no best number.
-        let of_probe = findings::of_probe(report, series, name);
-        if !of_probe.is_some_and(|of| matches!(of.finding, Finding::Ranked(_))) {
+        let Some(Finding::Ranked(ranking)) = findings::of_probe(report, series, name).map(|of| of.finding)
+        else {
+            return String::new();
+        };
+        if ranking.subjects.is_empty() {
             return String::new();
         }
+        let condition = condition(&ranking);
         let tile = |subject: &Subject<'_>| {
             let [value, unit] = value_and_unit(ranking.quantity, subject);
             let words = match (subject.name.as_str(), condition.as_str()) {
@@ -140,9 +141,11 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
             Tile { value, unit, range: uncertainty(ranking.quantity, subject), words }
         };
         let shown: Vec<Tile> = ranking.subjects.iter().take(MAX_LARGE).map(tile).collect();
-        return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
+        return tiles(&shown)
+            + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(&ranking, &condition)));
     }
-    answers(found.iter().map(|(name, condition, ranking)| {
+    answers(probes.iter().filter_map(|name| {
+        let ranking = best::of_probe(report, series, name).filter(|ranking| !ranking.subjects.is_empty())?;
         let asked = probes::series_by_id(name)
             .map_or_else(|| plain(name), |probe| fmt::sentence(&question_text(probe)));
         let one = |subject: &Subject<'_>| {
@@ -157,9 +160,9 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         if ranking.subjects.len() > MAX_NAMED {
             let _ = write!(found, " · {} more", ranking.subjects.len() - MAX_NAMED);
         }
-        let caption = caption(ranking, condition);
+        let caption = caption(&ranking, &condition(&ranking));
         let _ = write!(found, " <span class=\"note\">({})</span>", escaped(&caption));
-        (format!("<a href=\"#found-{}\">{}</a>", escaped(name), escaped(&asked)), found)
+        Some((format!("<a href=\"#found-{}\">{}</a>", escaped(name), escaped(&asked)), found))
     }))
 }
 
