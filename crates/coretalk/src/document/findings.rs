@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-type Parameters = BTreeMap<String, ValueDoc>;
+type Parameters = BTreeMap<String, ValueDoc<'static>>;
 
 /// What a map or the trials of a probe show.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -180,7 +180,7 @@ impl RunFindingDoc {
         let condition = ranking.condition.parameters.iter();
         let condition = condition.map(|(name, value)| match value {
             Value::Number(number) => ((*name).to_owned(), ValueDoc::Number(*number)),
-            Value::Text(text) => ((*name).to_owned(), ValueDoc::Text(text.clone())),
+            Value::Text(text) => ((*name).to_owned(), ValueDoc::Text(text.clone().into())),
         });
         RunFindingDoc {
             condition: condition.collect(),
@@ -204,7 +204,9 @@ impl RunFindingDoc {
         let texts = [(idle_gaps::RECEIVER, Some(of.receiver)), (idle_gaps::IDLE_STATES, of.idle_states)];
         let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text?)));
         RunFindingDoc {
-            condition: texts.map(|(name, text)| (name.to_owned(), ValueDoc::Text(text.to_owned()))).collect(),
+            condition: texts
+                .map(|(name, text)| (name.to_owned(), ValueDoc::Text(text.to_owned().into())))
+                .collect(),
             subjects: known.chain(of.unknown_ns.iter().map(|gap_ns| after(*gap_ns))).collect(),
             ..RunFindingDoc::new("idle-gaps", probe, of.quantity.id, verdict)
         }

@@ -31,7 +31,7 @@ pub struct MatrixDoc<'a> {
     pub(crate) kernel: String,
     /// `serial` or `parallel`; null where it is not known.
     pub(crate) regime: Option<&'static str>,
-    pub(crate) parameters: BTreeMap<&'static str, ValueDoc>,
+    pub(crate) parameters: BTreeMap<&'static str, ValueDoc<'a>>,
     /// `half_round_trip`, `read`, `one_way_variation`, `throughput` from producer to consumer (the diagonal is one
     /// CPU), `as_printed` by another tool, or `clock_offset`: how far the counter of `from` is ahead of that of `to`, with its bounds as `ci`.
     pub(crate) quantity: &'static str,
@@ -159,7 +159,7 @@ impl StateDoc {
 impl<'a> MatrixDoc<'a> {
     pub(super) fn of_map(map: &'a LatencyMap) -> MatrixDoc<'a> {
         let mut parameters = BTreeMap::new();
-        parameters.insert("hint_reason", ValueDoc::Text(map.hint_reason.clone()));
+        parameters.insert("hint_reason", ValueDoc::Text(Cow::Borrowed(&map.hint_reason)));
         parameters.extend(parallel_pairs(&map.regime));
         MatrixDoc {
             probe: latency::PROBE,
@@ -196,7 +196,7 @@ impl<'a> MatrixDoc<'a> {
             protocol: None,
             kernel: KernelId::imitating(imitated.tool).to_string(),
             regime: Some(Regime::Serial.name()),
-            parameters: BTreeMap::from([("as", ValueDoc::Text(imitated.tool.name().to_owned()))]),
+            parameters: BTreeMap::from([("as", ValueDoc::Text(imitated.tool.name().into()))]),
             quantity: "as_printed",
             unit: "ns",
             symmetric: imitated.cells.is_symmetric(),
@@ -208,8 +208,8 @@ impl<'a> MatrixDoc<'a> {
 
     pub(super) fn of_queue(matrix: QueueMatrix<'a>, cpus: &[CpuId], regime: &Regime) -> MatrixDoc<'a> {
         let mut parameters = BTreeMap::from([
-            ("queue", ValueDoc::Text(matrix.queue.to_owned())),
-            ("payload", ValueDoc::Text(matrix.payload.to_owned())),
+            ("queue", ValueDoc::Text(matrix.queue.into())),
+            ("payload", ValueDoc::Text(matrix.payload.into())),
             ("capacity", ValueDoc::Number(matrix.capacity as f64)),
         ]);
         parameters.extend(parallel_pairs(regime));
@@ -239,7 +239,7 @@ impl MatrixDoc<'_> {
             parameters: matrix
                 .parameters
                 .into_iter()
-                .map(|(name, text)| (name, ValueDoc::Text(text)))
+                .map(|(name, text)| (name, ValueDoc::Text(text.into())))
                 .collect(),
             quantity: matrix.quantity,
             unit: matrix.unit,
@@ -252,9 +252,9 @@ impl MatrixDoc<'_> {
 }
 
 /// How many pairs were measured at the same time at most, where several were.
-fn parallel_pairs(regime: &Regime) -> Option<(&'static str, ValueDoc)> {
+fn parallel_pairs(regime: &Regime) -> Option<(&'static str, ValueDoc<'static>)> {
     let Regime::Parallel { pairs, .. } = regime else { return None };
-    Some(("parallel_pairs", ValueDoc::Text(pairs.to_string())))
+    Some(("parallel_pairs", ValueDoc::Text(pairs.to_string().into())))
 }
 
 impl GateDoc {

@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 /// Round trips one after the other, as recorded.
 const CLOSED_LOOP: &str = "closed-loop";
 
-/// A distribution.
+/// A distribution. It borrows names and counts from the result: a run of pairs has tens of thousands.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct SeriesDoc<'a> {
-    pub(crate) probe: String,
+    pub(crate) probe: Cow<'a, str>,
     /// Names and numbers by name; `view` tells the distributions of one trial apart.
-    pub(crate) parameters: BTreeMap<String, ValueDoc>,
+    pub(crate) parameters: BTreeMap<Cow<'a, str>, ValueDoc<'a>>,
     /// CPUs in role order.
     pub(crate) placement: Vec<u32>,
     /// `event` or `batch-mean`.
@@ -33,7 +33,7 @@ pub struct SeriesDoc<'a> {
     pub(crate) unit: &'static str,
     /// What its trial is shown by: the `view` or the name among `values` that tables put first and pictures draw; null
     /// where the trial has nothing.
-    pub(crate) headline: Option<String>,
+    pub(crate) headline: Option<Cow<'a, str>>,
     pub(crate) count: u64,
     pub(crate) mean: Option<f64>,
     pub(crate) percentiles: PercentilesDoc,
@@ -43,14 +43,14 @@ pub struct SeriesDoc<'a> {
     pub(crate) histogram: Option<Cow<'a, Histogram>>,
     pub(crate) histogram_unit_ps: u64,
     /// Quantities of the whole trial, the unit last in the name; they stand with the first distribution of a trial.
-    pub(crate) values: BTreeMap<String, Option<f64>>,
+    pub(crate) values: BTreeMap<Cow<'a, str>, Option<f64>>,
     /// What each CPU of `placement` has for itself, in its order (of several ends of a queue their `share`), with the first
     /// distribution of a trial; empty where it has nothing.
     pub(crate) of_roles: Vec<OfRoleDoc>,
     /// The interval of each value, and of the median (`median_ns`), over passes.
-    pub(crate) intervals: BTreeMap<String, Option<Ci>>,
+    pub(crate) intervals: BTreeMap<Cow<'a, str>, Option<Ci>>,
     /// How often something happened, over all passes.
-    pub(crate) counts: BTreeMap<String, u64>,
+    pub(crate) counts: BTreeMap<Cow<'a, str>, u64>,
     /// Passes that said something; null where passes do not count.
     pub(crate) passes: Option<u32>,
     /// Plateaus by falling share; empty where the trial held still. Everything else is of the first.
@@ -123,11 +123,11 @@ impl TrialStateDoc {
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum ValueDoc {
+pub enum ValueDoc<'a> {
     /// A number, in the unit that stands last in its name.
     Number(f64),
     /// A name.
-    Text(String),
+    Text(Cow<'a, str>),
 }
 
 /// The usual percentiles; null in an empty series, and where no value lies beyond.
@@ -179,7 +179,7 @@ impl<'a> SeriesDoc<'a> {
     ) -> SeriesDoc<'a> {
         let parameters = BTreeMap::from([("kernel", tails.kernel.to_string()), ("view", view.to_owned())]);
         let placement = tails.placement.iter().map(|cpu| cpu.0).collect();
-        let headline = Some(CLOSED_LOOP.to_owned());
+        let headline = Some(CLOSED_LOOP.into());
         SeriesDoc { headline, ..SeriesDoc::events(latency::PROBE, parameters, placement, counts, values) }
     }
 
@@ -192,10 +192,10 @@ impl<'a> SeriesDoc<'a> {
         values: BTreeMap<&'static str, Option<f64>>,
     ) -> SeriesDoc<'a> {
         SeriesDoc {
-            probe: probe.to_owned(),
+            probe: probe.into(),
             parameters: parameters
                 .into_iter()
-                .map(|(name, text)| (name.to_owned(), ValueDoc::Text(text)))
+                .map(|(name, text)| (name.into(), ValueDoc::Text(text.into())))
                 .collect(),
             placement,
             kind: "event",
@@ -205,7 +205,7 @@ impl<'a> SeriesDoc<'a> {
             percentiles: PercentilesDoc::of(counts),
             histogram: Some(Cow::Owned(histogram_of(counts))),
             histogram_unit_ps: Histogram::UNIT_PS,
-            values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            values: values.into_iter().map(|(name, value)| (name.into(), value)).collect(),
             ..SeriesDoc::default()
         }
     }
@@ -226,7 +226,7 @@ impl<'a> SeriesDoc<'a> {
     /// Its parameters that are numbers.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, f64)> {
         self.parameters.iter().filter_map(|(name, value)| match value {
-            ValueDoc::Number(number) => Some((name.as_str(), *number)),
+            ValueDoc::Number(number) => Some((name.as_ref(), *number)),
             ValueDoc::Text(_) => None,
         })
     }
@@ -235,7 +235,7 @@ impl<'a> SeriesDoc<'a> {
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parameters.iter().filter_map(|(name, value)| match value {
             ValueDoc::Number(_) => None,
-            ValueDoc::Text(text) => Some((name.as_str(), text.as_ref())),
+            ValueDoc::Text(text) => Some((name.as_ref(), text.as_ref())),
         })
     }
 
@@ -255,14 +255,14 @@ impl<'a> SeriesDoc<'a> {
     }
 
     /// One series for each distribution of a trial; one without a distribution where there is none.
-    pub(super) fn of_trial(settings: &SeriesSettings, trial: &'a TrialResult) -> Vec<SeriesDoc<'a>> {
+    pub(super) fn of_trial(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Vec<SeriesDoc<'a>> {
         let headline = displayed_value(settings, trial);
         let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
         if views.is_empty() {
             views.push(None);
         }
         let of_view = |(index, view)| SeriesDoc {
-            headline: headline.map(str::to_owned),
+            headline: headline.map(Cow::Borrowed),
             ..SeriesDoc::of_view(settings, trial, view, index == 0)
         };
         views.into_iter().enumerate().map(of_view).collect()
@@ -271,19 +271,16 @@ impl<'a> SeriesDoc<'a> {
     fn of_view(
         settings: &SeriesSettings,
         trial: &'a TrialResult,
-        view: Option<&String>,
+        view: Option<&'a String>,
         first: bool,
     ) -> SeriesDoc<'a> {
-        let mut parameters: BTreeMap<String, ValueDoc> = trial
-            .spec
-            .parameters
-            .iter()
-            .map(|(name, value)| (name.to_owned(), ValueDoc::of(value)))
-            .collect();
+        let parameters = trial.spec.parameters.iter();
+        let mut parameters: BTreeMap<Cow<'a, str>, ValueDoc<'a>> =
+            parameters.map(|(name, value)| (name.into(), ValueDoc::of(value))).collect();
         if let Some(view) = view {
-            parameters.insert("view".to_owned(), ValueDoc::Text(view.clone()));
+            parameters.insert("view".into(), ValueDoc::Text(view.into()));
             if [names::HINT, names::PLAIN].contains(&view.as_str()) {
-                parameters.insert("phase".to_owned(), ValueDoc::Text(view.clone()));
+                parameters.insert("phase".into(), ValueDoc::Text(view.into()));
             }
         }
         let none = Histogram::new();
@@ -295,10 +292,11 @@ impl<'a> SeriesDoc<'a> {
             settings.quantities.of(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
         };
         let compared = trial.counts.iter().filter(|(name, _)| first && is_compared(name));
+        let counted = trial.counts.iter().filter(|_| first);
         let median =
             view.and_then(|view| trial.medians_ns.get(view)).map(|median| ("median_ns".into(), ci(median)));
         SeriesDoc {
-            probe: trial.spec.probe.clone(),
+            probe: Cow::Borrowed(&trial.spec.probe),
             parameters,
             placement: trial.spec.placement.iter().map(|cpu| cpu.0).collect(),
             kind: if view.is_some() { "event" } else { "batch-mean" },
@@ -308,13 +306,13 @@ impl<'a> SeriesDoc<'a> {
             percentiles: PercentilesDoc::of_histogram(counts),
             histogram: histogram.map(Cow::Borrowed),
             histogram_unit_ps: Histogram::UNIT_PS,
-            intervals: values.clone().map(|(name, value)| (name.clone(), ci(value))).chain(median).collect(),
+            intervals: values.clone().map(|(name, value)| (name.into(), ci(value))).chain(median).collect(),
             values: values
-                .map(|(name, value)| (name.clone(), significant(value.point)))
-                .chain(compared.map(|(name, count)| (name.clone(), known(*count as f64))))
+                .map(|(name, value)| (name.into(), significant(value.point)))
+                .chain(compared.map(|(name, count)| (name.into(), known(*count as f64))))
                 .collect(),
             of_roles: trial.of_roles.iter().filter(|_| first).map(OfRoleDoc::of).collect(),
-            counts: if first { trial.counts.clone() } else { BTreeMap::new() },
+            counts: counted.map(|(name, count)| (name.into(), *count)).collect(),
             passes: Some(trial.passes),
             states: trial.states.iter().map(|state| TrialStateDoc::of(state, view)).collect(),
             runtime: RuntimeDoc::of(trial),
@@ -326,20 +324,20 @@ impl<'a> SeriesDoc<'a> {
     }
 }
 
-impl ValueDoc {
-    pub(crate) fn of(value: &Value) -> ValueDoc {
+impl ValueDoc<'_> {
+    pub(crate) fn of(value: &Value) -> ValueDoc<'_> {
         match value {
             Value::Number(number) => ValueDoc::Number(*number),
-            Value::Text(text) => ValueDoc::Text(text.clone()),
+            Value::Text(text) => ValueDoc::Text(text.into()),
         }
     }
 }
 
-impl From<&ValueDoc> for Value {
-    fn from(value: &ValueDoc) -> Value {
+impl From<&ValueDoc<'_>> for Value {
+    fn from(value: &ValueDoc<'_>) -> Value {
         match value {
             ValueDoc::Number(number) => Value::Number(*number),
-            ValueDoc::Text(text) => Value::Text(text.clone()),
+            ValueDoc::Text(text) => Value::Text(text.as_ref().to_owned()),
         }
     }
 }

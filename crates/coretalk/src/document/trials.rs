@@ -55,7 +55,7 @@ impl SpinDoc {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct KneeDoc {
     /// `queue`, `payload` and `capacity`.
-    parameters: BTreeMap<String, ValueDoc>,
+    parameters: BTreeMap<String, ValueDoc<'static>>,
     /// Producer and consumer.
     placement: Vec<u32>,
     /// How many rates were tried.
@@ -92,7 +92,7 @@ impl KneeDoc {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchesDoc {
     /// `queue`, `payload` and `capacity`.
-    parameters: BTreeMap<String, ValueDoc>,
+    parameters: BTreeMap<String, ValueDoc<'static>>,
     /// Producer and consumer.
     placement: Vec<u32>,
     /// The smallest size, which the others are held against.
@@ -139,8 +139,8 @@ impl BatchesDoc {
 }
 
 /// What tells a queue from others of a run.
-pub(super) fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc> {
-    let text = |text: &str| ValueDoc::Text(text.to_owned());
+pub(super) fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc<'static>> {
+    let text = |text: &str| ValueDoc::Text(text.to_owned().into());
     let capacity = ValueDoc::Number(capacity as f64);
     [("queue", text(queue)), ("payload", text(payload)), ("capacity", capacity)]
         .map(|(name, value)| (name.to_owned(), value))

@@ -327,8 +327,10 @@ const PLACEMENT: &str = "placement";
 /// The name of a series in tables.
 pub fn name_of_series(one: &SeriesDoc) -> SeriesName {
     let cpus = one.placement.iter().map(u32::to_string).collect::<Vec<_>>().join("-");
-    let chosen =
-        one.parameters.iter().map(|(name, value)| (name.clone(), plain(&telling(name, &value.into()))));
+    let chosen = one
+        .parameters
+        .iter()
+        .map(|(name, value)| (name.as_ref().to_owned(), plain(&telling(name, &value.into()))));
     chosen.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
 }
 

@@ -8,6 +8,7 @@ use coretalk_measure::series::MASK;
 use coretalk_model::quantity::{Quantity, Unit};
 use coretalk_model::series::{self, NamePart, SeriesName, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
+use std::borrow::Cow;
 
 /// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
 pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
@@ -16,8 +17,8 @@ pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
 
 /// The same as a sentence of the series at this place of its document.
 pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> Sentence {
-    let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
-    let part = |(name, value): (&String, &ValueDoc)| {
+    let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_ref()));
+    let part = |(name, value): (&Cow<'_, str>, &ValueDoc<'_>)| {
         sentence(name, &value.into(), Source::Field(pointer!("/series/{index}/parameters/{name}")))
     };
     Sentence::new("{parameters}").with("parameters", Arg::Parts(shown.map(part).collect(), ", "))

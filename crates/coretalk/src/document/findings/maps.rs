@@ -31,7 +31,7 @@ impl RunFindingDoc {
             MapFinding { is_doubtful: true, .. } => Some("most-pairs-doubtful"),
             _ => None,
         };
-        let kernel = || [("kernel".to_owned(), ValueDoc::Text(map.kernel.to_string()))].into();
+        let kernel = || [("kernel".to_owned(), ValueDoc::Text(map.kernel.to_string().into()))].into();
         let new = |kind, verdict| RunFindingDoc {
             condition: kernel(),
             unit: "ns".to_owned(),
@@ -81,7 +81,9 @@ impl SubjectDoc {
         let classes = group.classes.iter().flatten().zip(["class", "other_class"]);
         SubjectDoc {
             name: Some(group.relation.name().to_owned()),
-            parameters: classes.map(|(class, key)| (key.to_owned(), ValueDoc::Text(class.clone()))).collect(),
+            parameters: classes
+                .map(|(class, key)| (key.to_owned(), ValueDoc::Text(class.clone().into())))
+                .collect(),
             value: significant(group.median_ns),
             ..SubjectDoc::default()
         }

@@ -99,6 +99,15 @@ impl Curves {
 
 /// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
 pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Room) -> Curves {
+    let [curves] = in_rooms(series, [room]);
+    curves
+}
+
+/// The same in several rooms that differ in size alone: what is drawn is chosen once for all of them.
+pub fn in_rooms<'a, const N: usize>(
+    series: impl IntoIterator<Item = &'a SeriesDoc<'a>>,
+    rooms: [Room; N],
+) -> [Curves; N] {
     let mut probes: Vec<(&str, Vec<&SeriesDoc>)> = Vec::new();
     for one in series {
         match probes.iter_mut().find(|(known, _)| *known == one.probe) {
@@ -106,12 +115,12 @@ pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Roo
             None => probes.push((&one.probe, vec![one])),
         }
     }
-    let mut curves = Curves::default();
+    let mut drawings = rooms.map(|room| (room, Curves::default()));
     for (_, of_probe) in probes {
-        over::draw(&of_probe, room, &mut curves);
-        distributions(&of_probe, room, &mut curves);
+        over::draw(&of_probe, &mut drawings);
+        distributions(&of_probe, &mut drawings);
     }
-    curves
+    drawings.map(|(_, curves)| curves)
 }
 
 /// What stands in one chart: whether it is no headline, the kind of events, and the view; headlines of all views stand in
@@ -125,13 +134,13 @@ fn chart_of<'a>(one: &'a SeriesDoc<'_>) -> ChartKey<'a> {
 
 /// Whether a series is a headline or a distribution that stands in its chart.
 pub(super) fn is_in_first_chart(one: &SeriesDoc) -> bool {
-    let declared = probes::quantity(&one.probe, one.view());
-    one.is_headline() || declared.is_some_and(|quantity| quantity.with_headline)
+    let declared = || probes::quantity(&one.probe, one.view());
+    one.is_headline() || declared().is_some_and(|quantity| quantity.with_headline)
 }
 
 /// Percentiles and shares, a drawing for each kind of events and each view.
-fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
-    let chart = room.chart;
+fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
+    let Some(&(room, _)) = drawings.first() else { return };
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
     // A name stands for the headline where no other distribution was chosen.
@@ -165,10 +174,13 @@ fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
         } else {
             format!("{probe}, {}", fmt::sentence(&title_sentence(&series[0].probe, view)))
         };
-        curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}")), chart));
-        let title = common.title(&format!("{of}: cumulative share of {what}"));
-        curves.cdfs[0].extend(steps.shares(&title, chart));
-        curves.cdfs[1].extend(steps.linear_shares(&title, chart));
+        let percentiles = common.title(&format!("{of}: percentiles of {what}"));
+        let shares = common.title(&format!("{of}: cumulative share of {what}"));
+        for (Room { chart, .. }, curves) in &mut *drawings {
+            curves.add(!beside, steps.percentiles(&percentiles, *chart));
+            curves.cdfs[0].extend(steps.shares(&shares, *chart));
+            curves.cdfs[1].extend(steps.linear_shares(&shares, *chart));
+        }
     }
 }
 
@@ -188,7 +200,7 @@ impl<'a> Common<'a> {
         let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
         let same =
             |name: &str| series.iter().all(|one| one.parameters.get(name) == first.parameters.get(name));
-        let names = series.iter().flat_map(|one| one.parameters.keys()).map(String::as_str);
+        let names = series.iter().flat_map(|one| one.parameters.keys()).map(AsRef::as_ref);
         let mut parameters: Vec<&str> = names.filter(|name| !left_out.contains(name) && same(name)).collect();
         parameters.sort_unstable();
         parameters.dedup();
@@ -212,7 +224,7 @@ impl<'a> Common<'a> {
     /// A title with what all have in common behind it.
     fn title(&self, what: &str) -> String {
         let told: Vec<&str> = self.parameters.clone();
-        let others = self.first.parameters.keys().map(String::as_str).filter(|name| !told.contains(name));
+        let others = self.first.parameters.keys().map(AsRef::as_ref).filter(|name| !told.contains(name));
         let words = words_of(self.first, &others.collect::<Vec<_>>());
         let cpus = if self.cpus { cpus_of(self.first) } else { String::new() };
         joined([what.to_owned(), joined([words, cpus], ", ")], "; ")
@@ -237,19 +249,18 @@ fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
 
 /// Whether two distributions come from the same trial.
 fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
-    let parameters = |of: &SeriesDoc| {
-        let mut parameters = of.parameters.clone();
-        parameters.retain(|name, _| !VIEWS.contains(&name.as_str()));
-        parameters
+    let has_those_of = |one: &SeriesDoc, other: &SeriesDoc| {
+        let mut named = other.parameters.iter().filter(|(name, _)| !VIEWS.contains(&name.as_ref()));
+        named.all(|(name, value)| one.parameters.get(name.as_ref()) == Some(value))
     };
-    one.placement == other.placement && parameters(one) == parameters(other)
+    one.placement == other.placement && has_those_of(one, other) && has_those_of(other, one)
 }
 
 /// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
 /// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
 /// first.
 pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
-    let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_str()).collect();
+    let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_ref()).collect();
     probes.sort_unstable();
     probes.dedup();
     // As they are drawn: probe by probe.
@@ -284,7 +295,7 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
     let mut alike: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
     // What stands in the chart of a headline follows that.
     let (followers, leaders): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
-        drawable().partition(|one| is_in_first_chart(one) && !one.is_headline());
+        drawable().partition(|one| !one.is_headline() && is_in_first_chart(one));
     for one in leaders {
         let texts: Vec<_> = one.texts().collect();
         alike.entry((&one.probe, one.kind, texts)).or_default().push(one);
@@ -322,7 +333,6 @@ mod tests {
     use super::*;
     use crate::document::{PercentilesDoc, ValueDoc};
     use crate::report::picture::Shape;
-    use coretalk_model::series::Value;
     use std::borrow::Cow;
 
     fn titles(pictures: &[Picture]) -> Vec<String> {
@@ -381,7 +391,7 @@ mod tests {
     fn of_many_kinds_one_placement_is_drawn() {
         let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
         let of = |kind: u32, cpu: u32| SeriesDoc {
-            parameters: [("primitive".to_owned(), ValueDoc::Text(format!("p{kind}")))].into(),
+            parameters: [("primitive".into(), ValueDoc::Text(format!("p{kind}").into()))].into(),
             placement: vec![0, cpu],
             // Which pair lies in the middle differs from kind to kind.
             percentiles: at_p99(f64::from((cpu + kind) % 3)),
@@ -415,9 +425,13 @@ mod tests {
         let of = |view: &str, primitive: &str| SeriesDoc {
             probe: "wake".into(),
             headline: Some("slept".into()),
-            parameters: [("gap_ns", 20_000.0.into()), ("primitive", primitive.into()), ("view", view.into())]
-                .map(|(name, value): (&str, Value)| (name.to_owned(), ValueDoc::of(&value)))
-                .into(),
+            parameters: [
+                ("gap_ns", ValueDoc::Number(20_000.0)),
+                ("primitive", ValueDoc::Text(primitive.to_owned().into())),
+                ("view", ValueDoc::Text(view.to_owned().into())),
+            ]
+            .map(|(name, value)| (name.into(), value))
+            .into(),
             ..series(&some, "event")
         };
         let views = ["first", "slept", "waker"].iter().flat_map(|view| [of(view, "pipe"), of(view, "park")]);

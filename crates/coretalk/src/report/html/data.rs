@@ -20,13 +20,15 @@ pub(super) fn series(all: &[SeriesDoc<'_>]) -> serde_json::Result<String> {
         true => serde_json::to_value(one),
         false => serde_json::to_value(SeriesDoc { histogram: None, ..one.clone() }),
     };
-    let mut text = String::from("[");
+    let mut text = vec![b'['];
     for one in all {
-        let comma = if text.len() > 1 { "," } else { "" };
-        text.push_str(&format!("{comma}{}", json(one)?));
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        serde_json::to_writer(&mut text, &json(one)?)?;
     }
-    text.push(']');
-    Ok(text)
+    text.push(b']');
+    String::from_utf8(text).map_err(serde::ser::Error::custom)
 }
 
 /// The block as JSON.

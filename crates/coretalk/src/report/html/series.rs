@@ -46,7 +46,7 @@ pub fn tables(input: &ReportInput<'_>) -> Vec<Table> {
 fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<Placed<'a>>)> {
     let mut probes: Vec<(&str, Vec<Placed<'_>>)> = Vec::new();
     for (index, one) in series.iter().enumerate() {
-        match probes.iter_mut().find(|(known, _)| *known == one.probe) {
+        match probes.iter_mut().find(|(known, _)| **known == *one.probe) {
             Some((_, of_probe)) => of_probe.push((index, one.clone())),
             None => probes.push((&one.probe, vec![(index, one.clone())])),
         }
@@ -66,9 +66,8 @@ fn by_relation(series: &[Placed<'_>], topology: &Topology) -> String {
             None => relations.push((relation, vec![one])),
         }
     }
-    let drawn = |series: &[&SeriesDoc<'_>]| {
-        WIDTHS.map(|width| curves::curves(series.iter().copied(), Room::of_width(width)))
-    };
+    let rooms = WIDTHS.map(Room::of_width);
+    let drawn = |series: &[&SeriesDoc<'_>]| curves::in_rooms(series.iter().copied(), rooms);
     let of_all = drawn(&series);
     let all = values(&of_all) + &shares(&of_all);
     if relations.len() < 2 {
@@ -111,7 +110,7 @@ fn set_apart(series: &mut [Placed<'_>]) -> String {
     let mut common = SeriesDoc { parameters: first.parameters.clone(), ..SeriesDoc::default() };
     common.parameters.retain(|name, value| {
         name != MASK
-            && !VIEWS.contains(&name.as_str())
+            && !VIEWS.contains(&name.as_ref())
             && series.iter().all(|(_, one)| one.parameters.get(name) == Some(value))
     });
     for (_, one) in series.iter_mut() {
@@ -134,8 +133,9 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
     let percentiles = PercentilesDoc::default().named().map(|(name, _)| name);
     let percentiles: Vec<&str> = percentiles.into_iter().filter(|name| known.contains(name)).collect();
     let values = shown.iter().flat_map(|(_, one)| &one.values).filter(|(_, value)| value.is_some());
-    let values: BTreeSet<&String> = values.map(|(name, _)| name).collect();
-    let counts: BTreeSet<&String> = shown.iter().flat_map(|(_, one)| one.counts.keys()).collect();
+    let values: BTreeSet<&str> = values.map(|(name, _)| name.as_ref()).collect();
+    let counts: BTreeSet<&str> =
+        shown.iter().flat_map(|(_, one)| one.counts.keys()).map(AsRef::as_ref).collect();
     let unit = shown.first().map_or("", |(_, one)| one.unit);
     let mut columns =
         vec![Column::words("what"), Column::numbers("CPUs"), Column::words("kind"), Column::numbers("count")];
@@ -143,7 +143,7 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
         let title = Sentence::new(if name == "100" { "max {unit}" } else { "p{name} {unit}" });
         Column::numbers(title.with("name", name).with("unit", unit))
     }));
-    let in_words = |name: &&String| Column::numbers(Sentence::name(&name.replace('_', " ")));
+    let in_words = |name: &&str| Column::numbers(Sentence::name(&name.replace('_', " ")));
     columns.extend(values.iter().chain(&counts).map(in_words));
     columns.push(Column::words("doubts"));
     let mut rows = Table::new(columns);

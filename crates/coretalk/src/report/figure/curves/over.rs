@@ -27,45 +27,47 @@ const FAR_APART: f64 = 20.0;
 struct Reading<'a> {
     series: &'a SeriesDoc<'a>,
     /// Its name: of a value or of a view.
-    what: String,
+    what: &'a str,
     is_value: bool,
     is_headline: bool,
     point: f64,
     interval: Option<[f64; 2]>,
 }
 
-/// What stands in one chart: whether it is no headline, what is drawn, and the numbers that all its series share.
-type ChartKey = (bool, String, Vec<String>);
+/// What stands in one chart: whether it is no headline, what is drawn, and the numbers that all its series share, as bits.
+type ChartKey<'a> = (bool, &'a str, Vec<(&'a str, u64)>);
 
 /// Draws what series say in numbers, each number over the parameter that varies most. Values by which trials are shown
 /// and which have no such chart stand in rows.
-pub(super) fn draw(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
+pub(super) fn draw(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     let swept = swept(series);
-    let mut groups: Vec<(ChartKey, Vec<Reading<'_>>)> = Vec::new();
+    let mut groups: Vec<(ChartKey<'_>, Vec<Reading<'_>>)> = Vec::new();
     for reading in series.iter().copied().flat_map(readings) {
         // Those that differ in other numbers stand in charts of their own, as in tables of their own.
         let others = reading.series.numbers().filter(|(name, _)| Some(*name) != swept);
-        let others = others.map(|(name, value)| format!("{name}={value}")).collect();
-        let key = (!reading.is_headline, reading.what.clone(), others);
+        let others = others.map(|(name, value)| (name, value.to_bits())).collect();
+        let key = (!reading.is_headline, reading.what, others);
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, alike)) => alike.push(reading),
             None => groups.push((key, vec![reading])),
         }
     }
-    let mut rows: Vec<(String, Vec<Reading<'_>>)> = Vec::new();
-    for ((beside, what, _), alike) in groups {
-        let drawn = swept.map_or(Vec::new(), |swept| over(&alike, swept, room.chart));
-        if drawn.is_empty() && !beside && alike.iter().all(|reading| reading.is_value) {
-            match rows.iter_mut().find(|(known, _)| *known == what) {
-                Some((_, known)) => known.extend(alike),
-                None => rows.push((what, alike)),
+    for (room, curves) in drawings {
+        let mut rows: Vec<(&str, Vec<&Reading<'_>>)> = Vec::new();
+        for ((beside, what, _), alike) in &groups {
+            let drawn = swept.map_or(Vec::new(), |swept| over(alike, swept, room.chart));
+            if drawn.is_empty() && !beside && alike.iter().all(|reading| reading.is_value) {
+                match rows.iter_mut().find(|(known, _)| known == what) {
+                    Some((_, known)) => known.extend(alike),
+                    None => rows.push((what, alike.iter().collect())),
+                }
+                continue;
             }
-            continue;
+            curves.add(!beside, drawn);
         }
-        curves.add(!beside, drawn);
-    }
-    for (what, readings) in rows {
-        curves.add(true, in_rows(&what, &readings, room));
+        for (what, readings) in rows {
+            curves.add(true, in_rows(what, &readings, *room));
+        }
     }
 }
 
@@ -75,7 +77,7 @@ fn readings<'a>(one: &'a SeriesDoc<'a>) -> Vec<Reading<'a>> {
     let value = headline.and_then(|name| Some((name, one.value(name)?)));
     let value = value.map(|(name, point)| Reading {
         series: one,
-        what: name.to_owned(),
+        what: name,
         is_value: true,
         is_headline: true,
         point,
@@ -83,7 +85,7 @@ fn readings<'a>(one: &'a SeriesDoc<'a>) -> Vec<Reading<'a>> {
     });
     let median = one.median().map(|(point, interval)| Reading {
         series: one,
-        what: one.view().to_owned(),
+        what: one.view(),
         is_value: false,
         is_headline: one.is_headline(),
         point,
@@ -205,11 +207,11 @@ fn finding(curves: &[Curve], parameter: &str, of_x: &str, unit: &str) -> Option<
 }
 
 /// A row for each series; of too many those with the greatest values.
-fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> {
+fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture> {
     let series: Vec<&SeriesDoc> = readings.iter().map(|reading| reading.series).collect();
     let reading = readings.first()?;
     let (common, unit) = (Common::of(&series, &[]), Unit::of(reading));
-    let mut shown: Vec<&Reading<'_>> = readings.iter().collect();
+    let mut shown = readings.to_vec();
     let mut title = common.title(&title(reading));
     if shown.len() > room.most_rows {
         shown.sort_by(|a, b| b.point.total_cmp(&a.point));
@@ -246,7 +248,7 @@ fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> 
 fn title(reading: &Reading<'_>) -> String {
     let probe = &reading.series.probe;
     let titled = |what| fmt::sentence(&title_sentence(probe, what));
-    let what = match (reading.what.as_str(), reading.is_value) {
+    let what = match (reading.what, reading.is_value) {
         ("", _) => "median".to_owned(),
         (what, true) => titled(what),
         (what, false) => titled(what) + ", median",
@@ -264,7 +266,7 @@ struct Unit {
 impl Unit {
     fn of(reading: &Reading<'_>) -> Unit {
         match reading.is_value {
-            true => Unit::of_value(&reading.series.probe, &reading.what),
+            true => Unit::of_value(&reading.series.probe, reading.what),
             false => Unit { name: reading.series.unit.to_owned(), factor: 1.0 },
         }
     }
@@ -293,15 +295,20 @@ mod tests {
     use crate::report::picture::Shape;
     use coretalk_model::series::Value;
 
-    fn series(probe: &str, headline: &str, parameters: &[(&str, Value)]) -> SeriesDoc<'static> {
+    fn series(
+        probe: &'static str,
+        headline: &'static str,
+        parameters: &[(&'static str, Value)],
+    ) -> SeriesDoc<'static> {
+        let doc = |value: &Value| match value {
+            Value::Number(number) => ValueDoc::Number(*number),
+            Value::Text(text) => ValueDoc::Text(text.clone().into()),
+        };
         SeriesDoc {
             probe: probe.into(),
             unit: "ns",
             headline: Some(headline.into()),
-            parameters: parameters
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), ValueDoc::of(value)))
-                .collect(),
+            parameters: parameters.iter().map(|(name, value)| ((*name).into(), doc(value))).collect(),
             ..SeriesDoc::default()
         }
     }
@@ -309,7 +316,7 @@ mod tests {
     fn wake(view: &str, gap: f64, placement: [u32; 2], ns: f64) -> SeriesDoc<'static> {
         SeriesDoc {
             percentiles: PercentilesDoc { p50: Some(ns), ..PercentilesDoc::default() },
-            intervals: [("median_ns".to_owned(), Some([0.9 * ns, 1.1 * ns]))].into(),
+            intervals: [("median_ns".into(), Some([0.9 * ns, 1.1 * ns]))].into(),
             placement: placement.to_vec(),
             ..series("wake", "slept", &[("gap_ns", gap.into()), ("view", view.into())])
         }
@@ -317,8 +324,7 @@ mod tests {
 
     fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesDoc<'static> {
         SeriesDoc {
-            values: [("ns_per_op_thread".to_owned(), Some(ns)), ("ns_per_op_wall".to_owned(), Some(1.0))]
-                .into(),
+            values: [("ns_per_op_thread".into(), Some(ns)), ("ns_per_op_wall".into(), Some(1.0))].into(),
             placement: (0..threads as u32).collect(),
             ..series(
                 "contend",
@@ -333,8 +339,9 @@ mod tests {
     }
 
     fn drawn(series: &[SeriesDoc]) -> Curves {
-        let mut curves = Curves::default();
-        draw(&series.iter().collect::<Vec<_>>(), Room::PAGE, &mut curves);
+        let mut drawings = [(Room::PAGE, Curves::default())];
+        draw(&series.iter().collect::<Vec<_>>(), &mut drawings);
+        let [(_, curves)] = drawings;
         curves
     }
 
@@ -400,7 +407,7 @@ mod tests {
     #[test]
     fn values_over_nothing_stand_in_rows() {
         let jitter = |cpu: u32, lost: f64| SeriesDoc {
-            values: [("lost_share".to_owned(), Some(lost))].into(),
+            values: [("lost_share".into(), Some(lost))].into(),
             placement: vec![cpu],
             ..series("jitter", "lost_share", &[])
         };
