@@ -1,94 +1,95 @@
-//! [`Source`]: where a number of a screen or a page comes from.
+//! [`Source`]: the origin of a value shown on a screen or a page.
 
 use coretalk_model::place::Communication;
 use coretalk_model::series::{Parameters, TrialId, TrialResult};
 use coretalk_model::{CpuId, KernelId, Level, Relation, Topology};
 
-/// A JSON pointer into a document, or into an object of it.
 macro_rules! pointer {
     ($($part:tt)*) => { format!($($part)*) };
 }
 pub(crate) use pointer;
 
-/// Where the JSON document of a run has a number, or the numbers that it is computed from. Tests recompute it from there.
+/// Location of a value in the JSON document of a run, or of the values it is computed from. Tests recompute it from
+/// there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// A number of a trial.
+    /// A value of a trial.
     Trial {
-        /// The trial, or the first of several trials of which the number is typical.
+        /// The trial, or the first of several trials for which the value is typical.
         trial: TrialId,
         /// Its [quantity](coretalk_model::quantity::Quantity::id).
         quantity: &'static str,
         /// The statistic of the quantity.
         statistic: Statistic,
-        /// The number of placements of which it is typical.
+        /// The number of placements for which the value is typical.
         placements: usize,
     },
     /// A parameter.
     Parameter {
-        /// Its trial; `None` if it is the same in all trials of a sentence.
+        /// The trial; `None` if the parameter is the same in all trials that the sentence covers.
         trial: Option<TrialId>,
-        /// Its name, as in documents.
+        /// Its name in documents.
         name: String,
     },
-    /// The pairs of a map with the same relation.
+    /// The pairs of a map that have the same relation.
     Pairs {
         /// The map.
         map: MapSource,
         /// Their relation.
         relation: Relation,
-        /// Their kinds of cores, if the map is grouped by these.
+        /// Their kinds of cores, if the map is grouped by kind.
         classes: Option<[String; 2]>,
-        /// Their number, the median of their values or of an end of their intervals, or their least or greatest value as
-        /// percentiles 0 and 1.
+        /// Their count, or the median, least (0) or greatest (1) of their values, or the median of an end of their
+        /// intervals.
         statistic: Statistic,
     },
-    /// A cell of a map: the median over the pairs of a CPU of its row and another of its column.
+    /// A cell of a map: the median over all pairs of a CPU of the row and another CPU of the column.
     Cell {
         /// The map.
         map: MapSource,
-        /// CPUs of the row.
+        /// The CPUs of the row.
         row: Vec<CpuId>,
-        /// CPUs of the column.
+        /// The CPUs of the column.
         column: Vec<CpuId>,
-        /// Whether both roles are on one CPU, which is a number of its own if a row has several CPUs.
+        /// Whether both roles run on one CPU. Such a value is separate if a row has several CPUs.
         own: bool,
     },
-    /// A number of all cells of a matrix.
+    /// An aggregate over all cells of a matrix.
     Matrix {
         /// Its kernel.
         kernel: String,
-        /// Which number.
+        /// Which aggregate.
         number: MatrixNumber,
     },
-    /// A field of a trial: of the first distribution, or the cell of a map of queues, that has it. The number of `/reason` is
-    /// the half width in percent that its text states.
+    /// A field of a trial: of the first distribution that has it, or of the cell of a queue map. `/reason` is the half
+    /// width in percent.
     OfTrial {
         /// The trial.
         trial: TrialId,
         /// The distribution; `None` for any.
         view: Option<String>,
-        /// The JSON pointer inside the distribution or the cell.
+        /// The JSON pointer within the distribution or the cell.
         field: String,
     },
     /// The number of trials.
     Trials {
         /// Their probe; `None` for all.
         probe: Option<String>,
-        /// Whether only trials with several states of the machine count.
+        /// Whether to count only trials in which the machine had several states.
         changed: bool,
     },
-    /// The result of an operation on other numbers.
+    /// The result of an operation on other values.
     Computed(Operation, Vec<Source>),
     /// An operand that is the same in all documents.
     Constant(f64),
-    /// A bound of the offset between the clocks of two CPUs, or the widest bounds of all.
+    /// A bound of the clock offset between two CPUs.
     ClockOffset {
-        /// The CPUs.
+        /// The CPUs; `None` for the widest bounds of all pairs.
         cpus: Option<[CpuId; 2]>,
     },
-    /// A field of the document, by its JSON pointer. Its interval is `ci` of the same object, or the entry in `intervals` of a
-    /// distribution. A pointer with `*` for an index stands for the numbers of all items, as an operand.
+    /// A field of the document, by its JSON pointer. Its interval is `ci` of the same object, or the entry in
+    /// `intervals` of a distribution. As an operand, a pointer with `*` in place of an index stands for the values of
+    /// all items.
     Field(String),
     /// A field of the cell of a pair; its interval is `ci` of the same object.
     Pair {
@@ -96,14 +97,14 @@ pub enum Source {
         kernel: String,
         /// The CPUs.
         pair: [CpuId; 2],
-        /// A JSON pointer inside the cell.
+        /// A JSON pointer within the cell.
         field: &'static str,
     },
-    /// A number of the intervals of a map that are wider than requested.
+    /// A statistic of the intervals of a map that are wider than requested.
     Wide {
-        /// The map, or all maps of queues.
+        /// The map, or all queue maps.
         map: MapSource,
-        /// Which number.
+        /// Which statistic.
         number: WideNumber,
     },
     /// A mode of a distribution.
@@ -112,106 +113,106 @@ pub enum Source {
         trial: TrialId,
         /// The distribution.
         view: String,
-        /// The place of the mode, from the fastest.
+        /// The index of the mode, fastest first.
         index: usize,
-        /// Which number of it.
+        /// Which value of the mode.
         part: ModePart,
     },
-    /// An option of the command, by its name; the number may be a part of it, as the budget of a map.
+    /// A command-line option, by its name. The value may be a part of it, such as the budget of one map.
     Option(&'static str),
     /// A constant of the method.
     Method,
-    /// The length of a list: of what a sentence compares, or of what it does not name.
+    /// The length of a list: of the items that a sentence compares, or of those that it does not name.
     Listed,
-    /// The number of items of a list of the document with these values.
+    /// The number of items with the given values in a list of the document.
     Count {
         /// The list, as a JSON pointer.
         list: &'static str,
-        /// JSON pointers inside an item and the values as texts; `*` is any value but null.
+        /// JSON pointers within an item and the expected values as text; `*` matches any value except null.
         matching: Vec<(&'static str, String)>,
     },
-    /// Groups of a reported level with at least this number of measured CPUs.
+    /// The groups of a reported level that have at least this number of measured CPUs.
     Groups(Level, usize),
     /// All CPUs that the system reports.
     ReportedCpus,
-    /// No document has it: tests do not recompute it.
+    /// A value that no document contains; tests do not recompute it.
     Unrecorded,
-    /// A number of a placement, from its list of CPUs in the document.
+    /// A value derived from a placement's list of CPUs in the document.
     Placement {
         /// The list.
         cpus: Box<Source>,
-        /// Which number.
+        /// Which value.
         number: PlacementNumber,
     },
 }
 
-/// An operation on numbers.
+/// An operation on values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// The sum of all.
+    /// The sum of all operands.
     Sum,
-    /// The product of all.
+    /// The product of all operands.
     Product,
-    /// The first less the second.
+    /// The first operand minus the second.
     Less,
-    /// The first over the second.
+    /// The first operand divided by the second.
     Ratio,
-    /// The least.
+    /// The minimum.
     Least,
-    /// The greatest.
+    /// The maximum.
     Most,
     /// The mean.
     Mean,
-    /// The integer part of the number.
+    /// The integer part.
     Whole,
-    /// A relative difference with its sides exchanged: `1 / (1 + x) − 1`.
+    /// A relative difference with its sides swapped: `1 / (1 + x) − 1`.
     Reversed,
 }
 
-/// A number of all cells of a matrix.
+/// An aggregate over all cells of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MatrixNumber {
-    /// How many have a value.
+    /// The number of cells with a value.
     Pairs,
-    /// How many have several states.
+    /// The number of cells with several states.
     Moved,
-    /// How many have a value that may be wrong.
+    /// The number of cells whose value may be wrong.
     Doubtful,
-    /// How many with a value have this flag.
+    /// The number of cells that have a value and this flag.
     Flagged(&'static str),
-    /// How many have no value for this reason.
+    /// The number of cells that have no value for this reason.
     Missing(String),
-    /// The least value, which is that of this pair.
+    /// The minimum, which this pair has.
     Least([CpuId; 2]),
     /// The median value.
     Median,
-    /// The greatest value, which is that of this pair.
+    /// The maximum, which this pair has.
     Most([CpuId; 2]),
-    /// Some value: the end of a group of values.
+    /// The value of some cell: an end of a group of values.
     Some,
-    /// How many values lie between two.
+    /// The number of values between two bounds.
     Between([f64; 2]),
     /// The correlation of the values with the distance between CPU ids.
     IdCorrelation,
 }
 
-/// What a map shows.
+/// The data that a map shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MapSource {
     /// The matrix of this kernel.
     Kernel(String),
-    /// All maps of queues.
+    /// All queue maps.
     Queues,
     /// The rates of the maps of one queue.
     Queue {
         /// Its name.
         queue: String,
-        /// What travels.
+        /// The message type.
         payload: String,
-        /// Messages that it holds.
+        /// The number of messages that the queue can hold.
         capacity: u64,
     },
-    /// A map that is still being measured, which no document has.
+    /// A map that is still being measured; no document contains it.
     Unfinished,
     /// Trials on two CPUs each.
     Trials {
@@ -219,12 +220,12 @@ pub enum MapSource {
         probe: String,
         /// Their parameters.
         parameters: Parameters,
-        /// The distribution or value that they are shown by.
+        /// The distribution or value that represents each trial.
         quantity: String,
     },
 }
 
-/// A number of a mode of a distribution.
+/// A property of a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModePart {
     /// Its share of the events.
@@ -233,53 +234,53 @@ pub enum ModePart {
     Median,
 }
 
-/// A number of the intervals of a map. Cells that may be wrong are not counted.
+/// A statistic of the intervals of a map; cells that may be wrong are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WideNumber {
     /// The number of cells.
     Sound,
     /// The number of intervals that are wider than requested and whose width is stated.
     Stated,
-    /// The half width of the widest of them, as a share.
+    /// The half width of the widest of these intervals, as a share.
     Widest,
     /// The number of intervals that are too wide to state.
     Unstated,
 }
 
-/// A number of a placement.
+/// A property of a placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementNumber {
-    /// Different CPUs.
+    /// The number of distinct CPUs.
     Cpus,
-    /// Groups of a level that its CPUs are in.
+    /// The number of groups of a level that contain its CPUs.
     Groups(Level),
-    /// CPUs of a kind.
+    /// The number of CPUs of a kind.
     Class(String),
-    /// Messages from one group of a level to another, of the thread with the most where each has its own.
+    /// The number of messages between groups of a level; if each thread has its own, that of the thread with the most.
     Crossings(Level, Communication),
-    /// All messages.
+    /// The number of all messages.
     Messages(Communication),
 }
 
-/// A number of a quantity.
+/// A statistic of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
-    /// How many events its distribution holds, or the sum that it is.
+    /// The number of events in its distribution, or the sum if the quantity is a sum.
     Count,
     /// The mean of its distribution.
     Mean,
-    /// The percentile of its distribution at this share of events.
+    /// The percentile of its distribution at this share of the events.
     Percentile(f64),
-    /// The estimate over passes: of a distribution that of its median.
+    /// The estimate over passes; for a distribution, the estimate of its median.
     Estimate,
     /// The lower end of the interval of that estimate.
     Low,
-    /// The upper end.
+    /// The upper end of that interval.
     High,
 }
 
 impl Operation {
-    /// The result of the operation on these numbers.
+    /// Applies the operation to these values.
     pub fn of(self, numbers: impl Into<Vec<Source>>) -> Source {
         Source::Computed(self, numbers.into())
     }
@@ -291,18 +292,18 @@ impl Source {
         Source::OfTrial { trial, view: None, field: field.into() }
     }
 
-    /// The number of these that a sentence does not list.
+    /// How many of these things a sentence leaves out when it lists `listed` of them.
     pub fn unlisted(self, listed: usize) -> Source {
         Operation::Less.of([self, Source::Constant(listed as f64)])
     }
 
-    /// A field of the cell of a pair, by its JSON pointer inside the cell.
+    /// A field of a pair's cell, by its JSON pointer within the cell.
     pub fn of_pair(kernel: &KernelId, pair: [CpuId; 2]) -> impl Fn(&'static str) -> Source + use<> {
         let kernel = kernel.to_string();
         move |field| Source::Pair { kernel: kernel.clone(), pair, field }
     }
 
-    /// A number of all cells of a matrix.
+    /// An aggregate over all cells of a matrix.
     pub fn of_matrix(kernel: &KernelId, number: MatrixNumber) -> Source {
         Source::Matrix { kernel: kernel.to_string(), number }
     }
@@ -314,7 +315,7 @@ impl Source {
         Source::Field(format!("/topology/reported/levels/{at}/groups"))
     }
 
-    /// A number of one trial.
+    /// A statistic of one trial.
     pub fn of_trial(trial: &TrialResult, quantity: &'static str, statistic: Statistic) -> Source {
         Source::Trial { trial: trial.spec.id(), quantity, statistic, placements: 1 }
     }

@@ -1,5 +1,5 @@
-//! [`DisplayValue`]: a number with what a medium needs to write it, and with its source; [`Sentence`]: a template with
-//! typed arguments. Both become text in [`crate::report::fmt`] alone.
+//! [`DisplayValue`]: a number with its format, unit and source. [`Sentence`]: a template with typed arguments. Only
+//! [`crate::report::fmt`] turns them into text.
 
 pub(crate) use super::source::pointer;
 pub use super::source::{
@@ -9,39 +9,39 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, CpuSet, Scope};
 
-/// A number of a screen or a page.
+/// A number shown on a screen or a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisplayValue {
-    /// In the unit of its source.
+    /// The number, in the unit of its source.
     pub number: Number,
-    /// What it is written in.
+    /// The unit in which it is written.
     pub unit: DisplayUnit,
-    /// Where it comes from.
+    /// The origin of the number.
     pub source: Source,
 }
 
-/// A number and what is known of its interval.
+/// A number, and which part of its interval is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A whole number: events, or things that a sentence counts.
+    /// A whole number: of events, or of things that a sentence counts.
     Count(u64),
-    /// A number whose interval is absent or in another cell.
+    /// A number without an interval, or with its interval in another cell.
     Point(f64),
-    /// A number of two significant digits, for a first line and large numbers.
+    /// A number rounded to two significant digits, for headlines and large numbers.
     Short(f64),
-    /// A number of two significant digits, because its interval is wide.
+    /// A number rounded to two significant digits because its interval is wide.
     Coarse(f64),
     /// A point with its interval.
     Estimate(Estimate),
-    /// Half the width of an interval in the unit of its point, which stands before it: `±0.4`.
+    /// Half the width of an interval, in the unit of the point that precedes it: `±0.4`.
     PlusMinus(Estimate),
-    /// A time in seconds, as a person says it: `3 min 20 s`.
+    /// A time in seconds, written as `3 min 20 s`.
     Duration(f64),
     /// Half the width of an interval around the number in another cell, as a share of that number.
     HalfWidth {
         /// The interval.
         of: Estimate,
-        /// The number in the other cell, which may differ from the point: the median of all events, that of passes.
+        /// The number in the other cell. It may differ from the point: median of all events versus median over passes.
         stated: f64,
     },
     /// Half the width of an interval, in the unit of the number in another cell.
@@ -54,11 +54,11 @@ pub enum Number {
     Size(Estimate),
     /// A relative difference with its sign and one decimal: `+5.0 %`.
     Difference(f64),
-    /// A p-value, with its relation: `= 0.0020`, `< 0.0001`.
+    /// A p-value with its relation: `= 0.0020`, `< 0.0001`.
     Probability(f64),
-    /// A setting: written with all its digits, rates with six.
+    /// A setting: written with all its digits; rates with six.
     Setting(f64),
-    /// Both ends of an interval in the unit of its point, which stands in another cell: `432.1–434.4 M`.
+    /// Both ends of an interval, in the unit of its point, which another cell shows: `432.1–434.4 M`.
     Ends(Estimate),
     /// A relative difference with its sign: `-26 %`, `∞`.
     Relative(f64),
@@ -69,37 +69,37 @@ pub enum Number {
         /// The whole.
         of: u64,
     },
-    /// A number of any size: three digits, or four and a letter where it is far below or above latencies.
+    /// A number of any magnitude: three digits, or four and a unit letter if it is far outside the range of latencies.
     Figure(f64),
 }
 
-/// What a number is written in.
+/// The unit and format in which a number is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DisplayUnit {
-    /// The unit stands above the column: the number is divided by this.
+    /// The column header states the unit; the number is divided by this factor.
     OfColumn(f64),
-    /// The unit stands behind the number, in the scale that reads best.
+    /// The unit follows the number, scaled to read best.
     Own(Unit),
-    /// Millions in a second, which the column or what stands above it states; a small number has three digits.
+    /// Millions per second; the column header or the text above states the unit. Small numbers have three digits.
     Millions,
-    /// None: the number has as many decimals. `0` and `<0.01` say that there is none, or less than they show.
+    /// No unit; the number has this many decimals. Zero is `0`, and a value too small for the decimals is `<0.01`.
     Decimals(usize),
-    /// None: the number has the decimals of the file that it comes from.
+    /// No unit; the number has as many decimals as in the file it comes from.
     AsInFile(usize),
-    /// A share of which the title of the column states that it is in percent: `25.0`.
+    /// A share in percent, as the column header states: `25.0`.
     Percents,
-    /// A time as people say it, of a number in so many seconds: `3 min 20 s`.
+    /// A time such as `3 min 20 s`, for a number in units of this many seconds.
     Duration(f64),
-    /// Many events, in thousands or millions: `26.4 M`.
+    /// A large count in thousands or millions: `26.4 M`.
     Letter,
-    /// The sentence states the unit behind the number, which has the scale that reads best: `15 M` messages/s, `8.2` times.
+    /// The sentence states the unit after the number, which is scaled to read best: `15 M` messages/s, `8.2` times.
     InSentence(Unit),
-    /// The column states it: the number has four digits and the letter of its size, `433.8 M`.
+    /// The column header states the unit; the number has four digits and a unit letter, `433.8 M`.
     Figure,
 }
 
 impl DisplayValue {
-    /// How many things a sentence counts instead of listing them.
+    /// The number of things that a sentence counts instead of listing them.
     pub fn listed(number: usize) -> DisplayValue {
         DisplayValue {
             number: Number::Count(number as u64),
@@ -110,7 +110,7 @@ impl DisplayValue {
 }
 
 impl DisplayValue {
-    /// A number in the unit of its source, which its column or its sentence states.
+    /// A number in the unit of its source, which the column or the sentence states.
     pub fn bare(number: Number, source: Source) -> DisplayValue {
         DisplayValue { number, unit: DisplayUnit::OfColumn(1.0), source }
     }
@@ -120,88 +120,88 @@ impl DisplayValue {
         DisplayValue::bare(number, Source::Field(path.into()))
     }
 
-    /// The same in a unit of its own.
+    /// The same number with this unit after it.
     #[must_use]
     pub fn in_unit(self, unit: Unit) -> DisplayValue {
         DisplayValue { unit: DisplayUnit::Own(unit), ..self }
     }
 }
 
-/// A template with named holes, `{name} is {best}`, and what fills them.
+/// A template with named placeholders, `{name} is {best}`, and their arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
-    /// A literal. A hole is a name in braces.
+    /// A literal; a placeholder is a name in braces.
     pub template: &'static str,
-    /// One for each hole, in any order.
+    /// One argument for each placeholder, in any order.
     pub args: Vec<(&'static str, Arg)>,
 }
 
-/// What fills a hole.
+/// An argument of a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// A number.
     Value(DisplayValue),
-    /// What pairs share, as a place: `inside an L3`.
+    /// The scope that two CPUs share, as a place: `inside an L3`.
     Place(Scope),
-    /// The same as a condition: `same L3`.
+    /// The scope that two CPUs share, as a condition: `same L3`.
     Shared(Scope),
     /// A set of CPUs: `0-3,8`.
     CpuSet(CpuSet),
-    /// Words without a number of this run.
+    /// Text that contains no number of this run.
     Text(PlainText),
-    /// Words that the document has as well, but for a full stop at their end.
+    /// Text that the document contains too, except for a full stop at its end.
     Recorded(String, Source),
-    /// CPUs by number.
+    /// CPUs listed by number.
     Cpus(Vec<CpuId>),
-    /// A sentence, from a capital letter on.
+    /// A sentence that starts with a capital letter.
     Capitalized(Box<Sentence>),
-    /// Several sentences with this between them.
+    /// Several sentences joined by this separator.
     Parts(Vec<Sentence>, &'static str),
 }
 
 impl Sentence {
-    /// How many and of what: `1 pair`, `2 pairs`.
+    /// A count and its noun: `1 pair`, `2 pairs`.
     pub fn counted(number: u64, source: Source, [one, several]: [&'static str; 2]) -> Sentence {
         Sentence::new("{number} {noun}")
             .with("number", DisplayValue::bare(Number::Count(number), source))
             .with("noun", if number == 1 { one } else { several })
     }
 
-    /// Sentences with this between them.
+    /// Sentences joined by a separator.
     pub fn joined(parts: impl IntoIterator<Item = Sentence>, between: &'static str) -> Sentence {
         Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), between))
     }
 
-    /// A name from outside alone.
+    /// A sentence that consists of one untrusted name.
     pub fn name(name: &str) -> Sentence {
         Sentence::new("{name}").with_name("name", name)
     }
 
-    /// A template; [`Sentence::with`] fills its holes.
+    /// A template; [`Sentence::with`] adds its arguments.
     pub fn new(template: &'static str) -> Sentence {
         Sentence { template, args: Vec::new() }
     }
 
-    /// The same with a hole filled.
+    /// Adds an argument for a placeholder.
     #[must_use]
     pub fn with(mut self, name: &'static str, arg: impl Into<Arg>) -> Sentence {
         self.args.push((name, arg.into()));
         self
     }
 
-    /// A number with its noun, whose plural has an `s`: `{number} pair{s}`.
+    /// A count and its noun, whose plural ends in `s`: `{number} pair{s}`.
     pub fn pluralized(template: &'static str, number: DisplayValue) -> Sentence {
         let plural = if number.number == Number::Count(1) { "" } else { "s" };
         Sentence::new(template).with("number", number).with("s", plural)
     }
 
-    /// The same with a name from outside in a hole.
+    /// Adds an untrusted name for a placeholder.
     #[must_use]
     pub fn with_name(self, hole: &'static str, name: &str) -> Sentence {
         self.with(hole, PlainText::untrusted(name))
     }
 
-    /// The same as a sentence begins.
+    /// The same sentence with a capital first letter.
     #[must_use]
     pub fn capitalized(self) -> Sentence {
         Sentence::new("{sentence}").with("sentence", Arg::Capitalized(Box::new(self)))
@@ -275,17 +275,17 @@ impl From<&'static str> for Arg {
     }
 }
 
-/// Words without a number of this run.
+/// Text that contains no number of this run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlainText {
-    /// Words of this program.
+    /// Text of this program.
     Literal(&'static str),
-    /// A name from users, files, the system and runtimes, which may hold what steers a terminal.
+    /// A name from users, files, the system or runtimes, which may contain terminal control sequences.
     Untrusted(String),
 }
 
 impl PlainText {
-    /// A name from outside.
+    /// Wraps an untrusted name.
     pub fn untrusted(name: &str) -> PlainText {
         PlainText::Untrusted(name.to_owned())
     }
