@@ -1,4 +1,4 @@
-//! `hgrm`: percentile tables of HdrHistogram, one distribution each.
+//! `hgrm`: percentile tables of HdrHistogram, one per distribution.
 
 use super::{Export, ExportError};
 use crate::RunReport;
@@ -9,7 +9,6 @@ use coretalk_model::latency::{self, TailSeries};
 use coretalk_model::series::{Parameters, TrialSpec};
 use std::io::Write;
 
-/// Writes the only distribution of a run.
 pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     match hgrm_files(what.report).as_slice() {
         [] => Err(ExportError::NoSeries),
@@ -18,7 +17,7 @@ pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Export
     }
 }
 
-/// Every distribution of a run that holds something: the name of its file and its text, in the order of the plan.
+/// Every distribution of a run that is not empty: its file name and its text, in the order of the plan.
 pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
     let tails = report.latency.iter().flat_map(|latency| &latency.result.tails).flat_map(|tails| {
         let spec = spec_of(tails);
@@ -35,7 +34,6 @@ pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
     tails.chain(of_trials).collect()
 }
 
-/// Single half round trips of a pair, named as a trial is.
 fn spec_of(tails: &TailSeries) -> TrialSpec {
     TrialSpec {
         probe: latency::PROBE.to_owned(),
@@ -44,8 +42,8 @@ fn spec_of(tails: &TailSeries) -> TrialSpec {
     }
 }
 
-/// `wake-semaphore-20000-0-1-slept.hgrm`: the name of the file of a distribution, without anything that a file system
-/// could take for something else.
+/// The file name of a distribution: `wake-semaphore-20000-0-1-slept.hgrm`. Characters that a file system could
+/// interpret become `_`.
 pub fn hgrm_name(spec: &TrialSpec, view: &str) -> String {
     let mut parts = vec![spec.probe.clone()];
     parts.extend(spec.parameters.iter().map(|(_, value)| value.to_string()));

@@ -1,5 +1,4 @@
-//! Formats of latency maps: a square with what is known of its run, a bare triangle, tables for pull requests, and what
-//! imitated tools print.
+//! Formats of latency maps: square CSV with metadata, bare triangle, Markdown tables, and the output of imitated tools.
 
 use super::{Export, ExportError, facts};
 use crate::RunReport;
@@ -14,18 +13,17 @@ use coretalk_model::latency::{self, Imitated, LatencyMap, MissingReason};
 use coretalk_model::{CpuId, KernelId, Matrix, Protocol, Topology};
 use std::io::Write;
 
-/// What formats of matrices hold: a map, or what an imitated tool would print.
 struct Square {
     protocol: Option<Protocol>,
-    /// What it is called among others of the run.
+    /// Distinguishes it from the other squares of the run.
     name: &'static str,
-    /// What the metadata block says of it beside the facts of the run.
+    /// Entries of the metadata block in addition to the facts of the run.
     about: Vec<(&'static str, String)>,
     question: String,
     values: Matrix<Option<f64>>,
 }
 
-/// A metadata block, a header row with CPU ids, the full square.
+/// Writes a metadata block, a header row with CPU ids, and the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let square = the_square(what, FormatWord::Csv)?;
     let mut metadata = vec![("probe", latency::PROBE.to_owned())];
@@ -34,13 +32,12 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
     Ok(out.write_all(formats::write_csv(&square.values, Unit::Ns, &metadata).as_bytes())?)
 }
 
-/// The bare matrix of core-to-core-latency.
+/// Writes the bare matrix of core-to-core-latency.
 pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let square = the_square(what, FormatWord::C2cCsv)?;
     Ok(out.write_all(formats::write_c2c_csv(&square.values).as_bytes())?)
 }
 
-/// Every map as a table under its title.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     writeln!(out, "{}", escaped(&fmt::sentence(&Sentence::joined(words::title(what.report), " · "))))?;
     for square in squares(what) {
@@ -50,7 +47,6 @@ pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Text from outside without a meaning in Markdown or HTML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in plain(text).chars() {
@@ -64,10 +60,10 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes what each imitated tool would have printed, in the order asked, with its CPUs in `order` where one was asked for.
-/// Of a simulated machine a comment before it says so: nobody should take it for what the tool printed somewhere. So does
-/// one of each CPU that went away, and of each tool that the run ended before or whose visits failed. `render` knows the
-/// formats of the tools and lives beside their kernels.
+/// Writes what each imitated tool would have printed, in the order asked for, with its CPUs in `order` if given. A
+/// comment precedes the output of a simulated machine, so that nobody takes it for a real result. Comments also list
+/// CPUs that went offline and values that are missing. `render` is passed in because the formats belong to the kernels
+/// of the tools.
 ///
 /// # Errors
 /// Those of the writer.
@@ -94,8 +90,8 @@ pub fn write_imitations(
     Ok(())
 }
 
-/// Which values of imitated tools are missing, and why: a clause for each CPU that went away, each tool that the run ended
-/// before, and each tool whose visits failed.
+/// Which values of imitated tools are missing, and why: one clause for each CPU that went offline, each tool that was
+/// not finished when the run ended, and each tool whose visits failed.
 pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(
@@ -107,7 +103,7 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     );
     let budget_ended = report.latencies().is_some_and(|result| result.budget_ended);
     let what = if budget_ended { "budget" } else { "run" };
-    // Cells of pairs that were not to be measured are empty as well.
+    // The cells of pairs that were not requested are empty as well.
     let requested =
         report.latency.as_ref().map(|latency| latency::cells(&report.topology, &latency.settings));
     let requested = requested.unwrap_or_default();
@@ -121,7 +117,6 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
         gaps.push(format!("the {what} ended before {which} measured like {tool}"));
     }
     for imitated in report.imitated() {
-        // Of CPUs that went away it was said above.
         let is_told = |error: &&MissingReason| match error {
             MissingReason::Failed(failure) => failure.missed_a_cpu() && !report.header.departed.is_empty(),
             _ => false,
@@ -136,7 +131,6 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     gaps
 }
 
-/// The CPUs in the order that was asked for, if any.
 fn in_order(order: Option<Order>, topology: &Topology, values: &Matrix<Option<f64>>) -> Option<Vec<CpuId>> {
     let readings = values.map(|cell| cell.map(|ns| Reading { ns, doubtful: false }));
     order.map(|order| ordered(&readings, topology, order))
@@ -146,7 +140,6 @@ fn values(imitated: &Imitated) -> Matrix<Option<f64>> {
     imitated.cells.map(|cell| cell.as_ref().ok().map(|figure| figure.value_ns))
 }
 
-/// The matrix that a format for one shows.
 fn the_square(what: &Export<'_>, format: FormatWord) -> Result<Square, ExportError> {
     let mut squares = squares(what);
     let all = Export { protocol: None, ..*what };
@@ -171,7 +164,7 @@ fn the_square(what: &Export<'_>, format: FormatWord) -> Result<Square, ExportErr
     }
 }
 
-/// The maps of a run and what imitated tools would print, those of the protocol asked for, in the order asked for.
+/// The maps of a run and the outputs of imitated tools, of the requested protocol and in the requested order.
 fn squares(what: &Export<'_>) -> Vec<Square> {
     let report = what.report;
     let of_map = |map: &LatencyMap| Square {

@@ -1,4 +1,4 @@
-//! Comparisons of placements as a Markdown table, for pull requests and forums.
+//! Placement comparisons as a Markdown table, for pull requests and forums.
 
 use super::ExportError;
 use crate::blocks::{Cell, Column};
@@ -7,7 +7,7 @@ use crate::report::place::{Numbered, table};
 use crate::run_report::PlaceReport;
 use std::io::Write;
 
-/// `markdown`: a row for each metric on each placement.
+/// Writes `markdown`: one row for each metric and placement.
 pub(super) fn write_markdown(place: &PlaceReport, out: &mut dyn Write) -> Result<(), ExportError> {
     let comparisons = &place.result.comparisons;
     let mut of_all = table(Numbered::all(comparisons));

@@ -1,4 +1,4 @@
-//! Tables of queues as squares: one for each queue, payload and capacity; the row produces, the column consumes.
+//! Queue rates as square tables, one for each queue, payload and capacity: rows are producers, columns are consumers.
 
 use super::{Export, ExportError, facts};
 use crate::report::fmt::digits::million;
@@ -7,16 +7,15 @@ use coretalk_model::queue::{QueueCell, QueueMatrix, matrices};
 use coretalk_model::{CpuId, Matrix};
 use std::io::Write;
 
-/// Whether the tables of a run are all that it has: runs of several probes, at a fixed rate or with several producers
-/// are rows.
+/// Whether a run holds only square tables; runs of several probes, at a fixed rate or with several producers are rows.
 pub(super) fn holds_squares(what: &Export<'_>) -> bool {
     let Some(series) = &what.report.series else { return false };
     let trials = &series.result.trials;
     what.probe.is_none() && !trials.is_empty() && trials.iter().all(QueueCell::holds)
 }
 
-/// `csv`: a metadata block and the full square of each, a blank line between them. Empty is what was not measured, and
-/// two threads that poll on one CPU.
+/// Writes `csv`: a metadata block and the square of each table, separated by a blank line. Cells are empty for pairs
+/// that were not measured, and for two threads that poll on one CPU.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     for (index, (matrix, rates)) in squares(what).into_iter().enumerate() {
         if index > 0 {
@@ -36,7 +35,7 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
     Ok(())
 }
 
-/// `markdown`: each as a table under its title, in million messages a second.
+/// Writes `markdown`: each square as a table under its title, in million messages per second.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     for (index, (matrix, rates)) in squares(what).into_iter().enumerate() {
         if index > 0 {

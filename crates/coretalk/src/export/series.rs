@@ -1,4 +1,4 @@
-//! Series as tables that other programs read: one row for each distribution of each trial.
+//! Series as tables for other programs: one row for each distribution of each trial.
 
 use super::{Export, ExportError};
 use crate::reasons::Worded;
@@ -18,7 +18,8 @@ const SHARES: [(&str, f64); 6] = [
     ("max_ns", 1.0),
 ];
 
-/// `csv`: a metadata block, a header, a row for each distribution; a trial without one has a row too. Unknown is empty.
+/// Writes `csv`: a metadata block, a header and one row for each distribution. A trial without a distribution has one
+/// row too. Unknown values are empty.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let header = &what.report.header;
     writeln!(out, "# run={}", header.id)?;
@@ -31,7 +32,6 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
     Ok(())
 }
 
-/// `markdown`: the same as a table.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     for (index, row) in rows(what).into_iter().enumerate() {
         let cells: Vec<String> = row.iter().map(|cell| markdown::escaped(cell)).collect();
@@ -63,7 +63,7 @@ fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
     rows
 }
 
-/// The names of columns, each once: what has the name of another column gets its kind behind it, `mean_ns_point`.
+/// Unique column names: a name that is already in use gets its kind as a suffix, `mean_ns_point`.
 fn heading([parameters, values, counts]: [&BTreeSet<&str>; 3]) -> Vec<String> {
     const FIRST: [&str; 2] = ["probe", "cpus"];
     const DISTRIBUTION: [&str; 3] = ["view", "count", "mean_ns"];
@@ -128,7 +128,6 @@ fn row(
     row
 }
 
-/// A field as RFC 4180 writes it.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
