@@ -1,4 +1,4 @@
-//! Blocks, and the tables, lists and figures of a page, as HTML.
+//! Renders blocks, and the tables, lists and figures of a page, as HTML.
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::depth::ColorDepth;
@@ -8,20 +8,17 @@ use crate::report::picture::{Medium, Picture};
 use crate::report::style::{By, Order, Style};
 use crate::report::text::columns;
 
-/// Drawings of characters are as wide as a section has room for.
 const DRAWING: Style = Style { width: 116, depth: ColorDepth::None, order: Order::Topology, by: By::Core };
-/// Small and faint.
 const NOTE: &str = " class=\"note\"";
-/// Columns of words with longer cells than this wrap them.
+/// Longest cell, in characters, that a column of words shows without wrapping.
 const MAX_UNBROKEN: usize = 40;
 
-/// The elements of these blocks, one below the other.
+/// The HTML elements of these blocks, in order.
 pub fn blocks(blocks: &[Block<'_>]) -> String {
     let mut html = String::new();
     let mut name = String::new();
     let mut last = None;
     let mut item = |html: &mut String, list: List, item: &str| {
-        // Items that follow each other are one list.
         match last == Some((list, html.len())) {
             true => html.truncate(html.len() - list.end().len()),
             false => html.push_str(list.open()),
@@ -76,7 +73,6 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
     html
 }
 
-/// A list of a page.
 #[derive(Clone, Copy, PartialEq)]
 enum List {
     Items,
@@ -113,7 +109,7 @@ fn sketch(lines: &[String]) -> String {
 }
 
 fn drawing(lines: &[String]) -> String {
-    // What is escaped holds no line ends and no blanks at its ends, and columns stand below each other.
+    // Escaping trims blanks, but the indentation is needed to align columns.
     let indented = |line: &String| {
         let words = line.trim_start();
         format!("{}{}", " ".repeat(line.len() - words.len()), escaped(words))
@@ -125,12 +121,11 @@ fn drawing(lines: &[String]) -> String {
     }
 }
 
-/// A table under its caption.
+/// A table with its caption.
 pub fn table(caption: &str, table: &Table) -> String {
     framed(caption, &format!("<caption>{}</caption>", escaped(caption)), table)
 }
 
-/// A table that scrolls in its own frame where it is wide.
 fn framed(name: &str, caption: &str, table: &Table) -> String {
     let classes: Vec<&str> = (0..table.columns.len()).map(|column| class(table, column)).collect();
     let mut html = format!(
@@ -166,7 +161,7 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
     html
 }
 
-/// Words are aligned to the left, as the first column is; where they are long, they wrap.
+/// CSS class of a column: words and the first column are aligned left; long words wrap.
 fn class(table: &Table, column: usize) -> &'static str {
     let length = |row: &Vec<Cell>| match row.get(column) {
         None | Some(Cell::Unknown) => 0,
@@ -184,24 +179,24 @@ fn cell_html(cell: &Cell, column: &Column) -> String {
     match cell {
         Cell::Blank => String::new(),
         Cell::Value(_, Some(mark)) => escaped(&fmt::cell(cell)) + &mark_place(column, &mark.to_string()),
-        // Two blanks part one of several from the next, which HTML takes for one.
+        // Two blanks separate the parts of a cell; HTML would collapse them into one.
         _ => escaped(&fmt::cell(cell)).replace("  ", "&emsp;") + &mark_place(column, ""),
     }
 }
 
-/// A mark behind a value, or the room that it would take, so that digits stand below each other.
+/// A mark after a value, or an empty space of the same width, so that digits align.
 fn mark_place(column: &Column, mark: &str) -> String {
     if column.is_marked { format!("<span class=\"mark\">{mark}</span>") } else { mark.to_owned() }
 }
 
-/// Names and what they stand for; what is unknown is left out.
+/// A list of names and values without the unknown values.
 pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     let known = rows.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     let items = known.map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escaped(name), escaped(value)));
     format!("<dl>{}</dl>\n", items.collect::<String>())
 }
 
-/// A drawing inside the page.
+/// A drawing embedded in the page.
 pub fn figure(picture: &Picture) -> String {
     format!("<figure>{}</figure>\n", picture.to_svg(Medium::Page))
 }

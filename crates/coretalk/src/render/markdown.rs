@@ -1,9 +1,9 @@
-//! Tables as Markdown, for pull requests and forums.
+//! Renders tables as Markdown, for pull requests and forums.
 
 use crate::blocks::{Align, Cell, Table};
 use crate::report::fmt;
 
-/// The table with a line end after each row.
+/// The table, with a line end after each row.
 pub fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let rule = table.columns.iter().map(|column| match column.align {
@@ -22,7 +22,7 @@ fn text(cell: &Cell) -> String {
     }
 }
 
-/// Text that neither ends its cell nor begins an element of HTML.
+/// Escapes text so that it neither ends its cell nor starts an HTML element.
 pub fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }

@@ -1,21 +1,21 @@
-//! Blocks as the lines of a terminal: the one place that knows how wide they may be.
+//! Renders blocks as the lines of a terminal; only this module applies the width limit.
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::fmt::{self, sentence as written};
 use crate::report::style::Style;
 use crate::report::text::{columns, cut, flow, left, right, spaced};
 
-/// A whole screen, with a line end after each line.
+/// A whole screen; every line ends with a line end.
 pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
     lines(blocks, style).join("\n") + "\n"
 }
 
-/// The lines of these blocks; none begins or ends with a blank line, and no two blank lines follow each other.
+/// The lines of these blocks; no block starts or ends with a blank line, and blank lines never follow each other.
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let of = |(at, block): (usize, &Block<'_>)| match block {
         Block::Question(said) | Block::Headline(said) | Block::Answer(said) => wrap(&written(said), width, 2),
-        // A list of a thousand CPUs is no name.
+        // A list of a thousand CPUs is cut.
         Block::Heading(said) => {
             wrap(&cut(&format!(" {}", written(said)), 3 * width.saturating_sub(4)), width, 1)
         }
@@ -49,10 +49,9 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     spaced(blocks.iter().enumerate().flat_map(of).collect())
 }
 
-/// Columns of the label of a fact.
 const LABEL: usize = 10;
 
-/// A label and its text, whose further lines stand below its first; parts beside each other stay whole where they can.
+/// A label and its text. Continuation lines are indented, and parts separated by ` · ` are kept whole if possible.
 fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
     let room = width.saturating_sub(LABEL + 1).max(20);
     let mut lines: Vec<String> = Vec::new();
@@ -69,7 +68,6 @@ fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A table under its legend.
 fn table_lines(table: &Table, width: usize) -> Vec<String> {
     let legend = fmt::legend(table).map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
     legend.into_iter().chain(columns_of(table, width).lines(width)).collect()
@@ -102,15 +100,13 @@ fn cell_text(cell: &Cell, column: &Column) -> String {
     }
 }
 
-/// Words in lines of at most `width` columns; every line after the first is indented. A word that is longer than a
-/// line is broken.
+/// Wraps words into lines of at most `width` columns; later lines are indented. A word longer than a line is broken.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let words = text.trim_start();
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     if first.is_empty() {
         return Vec::new();
     }
-    // Blanks before the first word are kept.
     let first = format!("{}{first}", &text[..text.len() - words.len()]);
     let mut parts = vec![first];
     for word in rest.split(' ').filter(|word| !word.is_empty()) {
@@ -130,13 +126,13 @@ fn goes_with(number: &str, word: &str) -> bool {
     number.ends_with(|c: char| c.is_ascii_digit()) && (is_unit || is_group)
 }
 
-/// A table of text. The last column takes the rest of the width, and is wrapped or cut.
+/// A text table. The last column takes the remaining width and is wrapped or cut.
 #[derive(Debug, Clone)]
 struct Columns {
     align: Vec<Align>,
-    /// Lines of it, which are the first rows.
+    /// The number of heading lines, which are the first rows.
     heading: usize,
-    /// So many of the first columns tell rows apart, beside those of words.
+    /// The number of leading columns that identify a row, besides columns of words.
     names: usize,
     /// Whether the last column is cut instead of wrapped.
     is_last_cut: bool,
@@ -144,7 +140,6 @@ struct Columns {
 }
 
 impl Columns {
-    /// A table with a heading; an empty heading is left out.
     fn new(heading: &[(&str, Align)]) -> Columns {
         let mut rows = Vec::new();
         let lines = heading.iter().map(|(title, _)| title.lines().count()).max().unwrap_or(0);
@@ -154,20 +149,19 @@ impl Columns {
         Columns { align, heading: lines, names: 0, is_last_cut: false, rows }
     }
 
-    /// Adds a row; it has as many cells as the heading.
     fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// Whether every row stands in one line of this width.
+    /// Whether every row fits into one line of this width.
     fn is_within(&self, width: usize) -> bool {
         let widths = (0..self.align.len())
             .map(|column| self.rows.iter().map(|row| row.get(column).map_or(0, |cell| columns(cell))).max());
-        // One in from the edge, and none apart after the last.
+        // One blank at the left edge, two between columns, and none after the last.
         widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
-    /// Numbers that do not fit stand in blocks below each other, each with the columns before them that tell rows apart.
+    /// Splits columns that do not fit into blocks below each other; each repeats the columns that identify a row.
     fn in_blocks(&self, widths: &[usize], width: usize) -> Vec<String> {
         let cell = |row: &[String], column: usize| {
             let text = row.get(column).map_or("", String::as_str);
@@ -178,7 +172,7 @@ impl Columns {
         };
         let words = self.align.iter().take_while(|align| **align == Align::Left).count();
         let takes = |columns: usize| 1 + widths[..columns].iter().map(|width| width + 2).sum::<usize>();
-        // Words that leave no room to numbers are told by the first.
+        // If the words leave no room for numbers, the first column alone identifies the row.
         let names = match words {
             _ if self.names > 0 && takes(self.names) <= width * 3 / 4 => self.names,
             words if words > 0 && takes(words) <= width / 2 => words,
@@ -193,7 +187,6 @@ impl Columns {
                 used <= width
             });
             let end = from + fits.count().max(1);
-            // A row may have nothing in this block.
             let told = |row: &&Vec<String>| row[from..end.min(row.len())].iter().any(|cell| !cell.is_empty());
             for row in self.rows.iter().filter(told) {
                 let cells: Vec<String> =
@@ -205,17 +198,15 @@ impl Columns {
         lines
     }
 
-    /// Whether there is nothing below the heading.
     fn is_empty(&self) -> bool {
         self.rows.len() <= self.heading
     }
 
-    /// The lines of a cell of the last column.
     fn last_cell(&self, text: &str, width: usize) -> Vec<String> {
         if self.is_last_cut { vec![cut(text, width)] } else { wrap(text, width, 0) }
     }
 
-    /// The lines, two columns apart and one in from the edge; none where there is nothing but a heading.
+    /// The lines, with two blanks between columns and one at the left edge; no lines if there is only a heading.
     fn lines(&self, width: usize) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
@@ -227,7 +218,7 @@ impl Columns {
             })
             .collect();
         let before: usize = 1 + widths[..last].iter().map(|width| width + 2).sum::<usize>();
-        // Where the first columns leave too little, the last one stands below them.
+        // If the first columns leave too little room, the last column goes below them.
         let below = before + widths.get(last).copied().unwrap_or(0).min(20) > width;
         if !self.is_within(width) && self.align.last() == Some(&Align::Right) && last > 1 {
             return self.in_blocks(&widths, width);
@@ -291,7 +282,7 @@ mod tests {
     fn a_number_keeps_its_unit_and_its_digits() {
         let wrapped = ["it takes", "1 300 ns, ±2 %", "or 0.20 × of", "it"];
         assert_eq!(wrap("it takes 1 300 ns, ±2 % or 0.20 × of it", 14, 0), wrapped);
-        // No number of its own is torn from what it counts.
+        // Three digits after a word are not a group of a longer number, so they may move to the next line.
         assert_eq!(wrap("CPUs 0 and 100", 10, 0), ["CPUs 0 and", "100"]);
     }
 
