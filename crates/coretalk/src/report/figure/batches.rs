@@ -1,4 +1,4 @@
-//! What queues pass over the size of their batches: a chart for each payload, capacity and pair.
+//! Throughput of queues over the batch size: a chart for each payload, capacity and pair.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::RunReport;
@@ -9,10 +9,9 @@ use crate::report::text::plain;
 use crate::report::trial_words::placement_sentence;
 use coretalk_model::queue::{BatchCurve, batch_curves, names};
 
-/// More would be a wall of charts; the table has all.
 const MOST: usize = 8;
 
-/// The charts of a run, of many the first.
+/// The charts of a run; if there are many, the first ones.
 pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
     let curves = report.series.iter().flat_map(|series| batch_curves(&series.result));
     let curves: Vec<BatchCurve<'_>> =

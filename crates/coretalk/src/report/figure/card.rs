@@ -1,4 +1,4 @@
-//! The picture to share: one run in 1,200 × 630 pixels, for whoever sees it for three seconds in a feed.
+//! The picture to share: one run in 1,200 × 630 pixels, readable at a glance in a feed.
 
 use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
@@ -15,15 +15,13 @@ use crate::report::trial_words::question_text;
 use coretalk_measure::probes;
 use std::collections::BTreeSet;
 
-/// A PNG has two pixels for each: text of 11 is read where the picture is shown half as large.
+/// Size in units; a PNG has two pixels per unit. Text of size 11 stays readable at half that scale.
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 315.0;
 const MARGIN: f64 = 20.0;
-/// Below the main part: how it was measured, and where it comes from.
+/// Top of the footer, which states method and origin.
 const METHOD: f64 = HEIGHT - MARGIN - 32.0;
-/// From the map to the words beside it.
 const GAP: f64 = 20.0;
-/// Height of a row with a large number.
 const ROW: f64 = 38.0;
 
 const TITLE: Type = Type::of(22.0).strong();
@@ -32,7 +30,6 @@ const SAID: Type = Type::of(13.0);
 const FAINT: Type = Type::of(11.0).in_ink(Ink::Faint);
 const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
 
-/// The picture of a run; `None` where it holds nothing that can be drawn.
 pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     if let Some(axis) = drawing.cdf {
         return of_chart(input, |room| {
@@ -48,12 +45,11 @@ pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture>
     if let Some(map) = main_map(input) {
         return Some(of_map(input, map, drawing));
     }
-    // All cells missing: the hatch says so.
+    // If all cells are missing, the hatched map shows that.
     let hatched = || input.maps.iter().find(|map| map.columns.cpus.len() > 1);
     of_chart(input, |room| chart(input, room)).or_else(|| Some(of_map(input, hatched()?, drawing)))
 }
 
-/// The map at the left, the machine and its numbers at the right.
 fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let answer = answer_of(input, map);
     let said = answer.as_ref().map_or_else(|| map.question.clone(), |answer| fmt::sentence(&answer.sentence));
@@ -82,7 +78,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     picture
 }
 
-/// A figure as wide as the picture, below the machine; `None` where nothing is drawn in the room that is left.
+/// A figure as wide as the picture, below the name of the machine; `None` if nothing fits into the remaining room.
 fn of_chart(
     input: &ReportInput<'_>,
     draw: impl FnOnce(Room) -> Option<(Picture, String)>,
@@ -110,13 +106,12 @@ fn of_chart(
     Some(picture)
 }
 
-/// Rows of a drawing of intervals that fit, below a title and above an axis.
 fn rows_in(height: f64) -> usize {
     ((height - 78.0) / 22.0).max(1.0) as usize
 }
 
-/// What a run without a map of several CPUs is best shown by, and what else there is: one pair over time; else its ladder;
-/// else the chart with most curves; else its comparisons.
+/// The best figure of a run without a map of several CPUs, and a note on what else there is. In this order: one pair
+/// over time, the ladder, the chart with most curves, the comparisons of placements, the queues.
 fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     let [width, height] = room.chart;
     let watch = || input.watch().and_then(|watch| timeline::timeline(watch, width, height));
@@ -128,7 +123,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     };
     let curves = || fullest(input, curves::curves(&input.outline.series, room).headline);
     let compared = || {
-        // Several have a picture of their own.
+        // Several comparisons have a picture of their own.
         placements::all(input.run()?.place.as_ref()?, width).next()
     };
     let beside = || {
@@ -140,7 +135,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     watch().or_else(steps).map(one).or_else(curves).or_else(|| compared().map(one)).or_else(beside)
 }
 
-/// Of the charts that show most of what was chosen the first with most curves, and that there are others.
+/// Of the charts that show most of the chosen series, the first one with most curves; and a note if there are others.
 pub(super) fn fullest(input: &ReportInput<'_>, mut charts: Vec<Picture>) -> Option<(Picture, String)> {
     let note = match charts.len() {
         0 | 1 => String::new(),
@@ -163,7 +158,6 @@ fn method_of(input: &ReportInput<'_>) -> String {
     of_map().or_else(of_probe).unwrap_or_default()
 }
 
-/// How many curves and points a chart has.
 fn drawn_in(chart: &Picture) -> usize {
     let is_drawn = |shape: &&Shape| {
         matches!(shape, Shape::Line(_, Ink::Series(_), _) | Shape::Disc(_, _, Ink::Series(_)))
@@ -171,7 +165,6 @@ fn drawn_in(chart: &Picture) -> usize {
     chart.shapes.iter().filter(is_drawn).count()
 }
 
-/// Numbers below each other, each with its colour in the map.
 fn large(
     picture: &mut Picture,
     numbers: &[KeyNumber],
@@ -199,7 +192,7 @@ fn large(
     }
 }
 
-/// Marks, the machine, and size, system and time in so many lines; the baseline of the last one.
+/// Draws marks, the machine, and size, system and time in at most `most` lines; returns the baseline of the last one.
 fn head(
     picture: &mut Picture,
     input: &ReportInput<'_>,
@@ -227,9 +220,9 @@ fn head(
     paragraph(picture, [left, above], FAINT, &lines(&about, width, FAINT, most))
 }
 
-/// At most so many lines of a text; the last one says with `…` that there was more.
+/// Breaks text into at most `most` lines; the last one ends with `…` if the text was longer.
 fn lines(text: &str, width: f64, style: Type, most: usize) -> Vec<String> {
-    // Letters of a title are wider than those that are measured where it is cut.
+    // Bold letters are wider than the regular ones that the cut measures.
     let width = if style.weight == Weight::Medium { 0.96 * width } else { width };
     let mut lines = wrapped(text, width, style);
     if lines.len() > most {
@@ -240,7 +233,6 @@ fn lines(text: &str, width: f64, style: Type, most: usize) -> Vec<String> {
     lines.iter().map(|line| cut(line, width, style.size)).collect()
 }
 
-/// How it was measured, what is to be said of the drawing, and where it comes from.
 fn foot(picture: &mut Picture, input: &ReportInput<'_>, method: &str, notes: &str) {
     let (width, origin) = (WIDTH - 2.0 * MARGIN, plain(&input.origin()));
     let mut below = lines(method, width, FOOT, 1);
@@ -254,7 +246,6 @@ fn foot(picture: &mut Picture, input: &ReportInput<'_>, method: &str, notes: &st
     picture.text([WIDTH - MARGIN, METHOD + 3.0 * 1.35 * FOOT.size], Anchor::End, FOOT, origin);
 }
 
-/// The machine with what must not be overlooked.
 fn titled(input: &ReportInput<'_>) -> String {
     let marks: String = input.marks().iter().map(|mark| format!("{mark} ")).collect();
     marks + &input.machine()

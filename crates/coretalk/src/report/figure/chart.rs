@@ -4,47 +4,46 @@ use super::{BODY, SMALL};
 use crate::report::fmt::digits::{axis, nines};
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 
-/// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
+/// Allowance for browser fonts, which may be wider than the outlines that widths are measured with; DejaVu Sans by a
+/// seventh.
 pub(super) const OTHER_FONT: f64 = 1.15;
-/// The same of what is bold.
 pub(super) const OTHER_BOLD: f64 = 1.35;
 
-/// Lower charts have the names of their curves at the side.
+/// Height below which the names of curves go to the side.
 const LOW: f64 = 250.0;
-/// Narrower charts have no room for names beside the curves.
+/// Width below which there is no room for names at the ends of curves.
 const WIDE: f64 = 480.0;
-/// Names that take a greater share of the width stand above.
+/// Largest share of the width that names at the ends of curves may take; longer names go above.
 const MAX_BESIDE: f64 = 0.34;
-/// What lies no farther from a line is drawn as the line.
 const FLAT: f64 = 0.35;
-/// Height of a name at the end of a curve, and how far from that end it may stand.
+/// Height of a name at the end of a curve, and the largest distance between the name and that end.
 const NAME: f64 = 14.0;
 const FARTHEST: f64 = 34.0;
 
-/// How an axis divides its length.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Equal differences.
+    /// Equal distances are equal differences.
     Linear,
-    /// Equal ratios.
+    /// Equal distances are equal ratios.
     Log,
-    /// Equal factors of what is left above: 90 %, 99 %, 99.9 % lie equally far apart. Values are shares, 0 to 1.
+    /// Equal distances divide the remaining share by equal factors: 90 %, 99 %, 99.9 %. Values are shares, 0 to 1.
     Nines,
 }
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// Name of the quantity, with its unit.
     pub label: String,
-    /// Its ends.
+    /// The values at its ends.
     pub ends: [f64; 2],
-    /// How it divides its length.
+    /// Its scale.
     pub kind: Kind,
 }
 
 impl Axis {
-    /// An axis that holds these values; `None` without one that it can show.
+    /// An axis that covers these values; `None` if it can show none of them.
     pub fn over(label: &str, kind: Kind, values: impl Iterator<Item = f64>) -> Option<Axis> {
         let shown = values.filter(|value| value.is_finite() && (kind != Kind::Log || *value > 0.0));
         let [low, high] = shown
@@ -53,7 +52,7 @@ impl Axis {
             return None;
         }
         let ends = match kind {
-            // A little room, and never a range of nothing: values that hardly differ lie in its middle.
+            // A margin that is never zero: values that hardly differ are in the middle.
             Kind::Log => {
                 let room = (1.6 * low / high).sqrt().max(1.12);
                 [low / room, high * room]
@@ -64,7 +63,7 @@ impl Axis {
         Some(Axis { label: label.to_owned(), ends, kind })
     }
 
-    /// Where a value lies, 0 to 1; beyond the ends at the ends.
+    /// The position of a value, 0 to 1; values outside the axis are clamped to its ends.
     pub fn position(&self, value: f64) -> f64 {
         let along = |value: f64| match self.kind {
             Kind::Linear => value,
@@ -76,7 +75,7 @@ impl Axis {
         if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Round values along the axis, with their words.
+    /// Round values along the axis, with their text.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let [low, high] = self.ends;
         let inside = |value: &f64| (low..=high).contains(value);
@@ -119,9 +118,9 @@ impl Axis {
 /// How the points of a curve are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marks {
-    /// Joined.
+    /// Joined by lines.
     Joined,
-    /// Each for itself.
+    /// One dot each.
     Dots,
 }
 
@@ -134,29 +133,29 @@ pub struct Curve {
     pub points: Vec<[f64; 2]>,
     /// How they are shown.
     pub marks: Marks,
-    /// Ends of intervals of some points: to the right, low, high.
+    /// Intervals at some points: x, low, high.
     pub intervals: Vec<[f64; 3]>,
-    /// The series that it consists of; empty where it is made of something else.
+    /// The series that it shows; empty if it is derived from something else.
     pub shows: Vec<SeriesName>,
 }
 
 /// Curves over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// What it shows, in one line.
+    /// The title, in one line.
     pub title: String,
-    /// What follows from it, as the heading above that line; `None` where nothing does.
+    /// The conclusion, as a heading above the title; `None` if there is none.
     pub finding: Option<String>,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves.
     pub curves: Vec<Curve>,
 }
 
 impl Chart {
-    /// The drawing in this size.
+    /// Draws the chart in this size.
     pub fn draw(&self, width: f64, height: f64) -> Picture {
         let told = self
             .finding
@@ -244,8 +243,8 @@ impl Chart {
         picture
     }
 
-    /// Baselines of the names at the ends of their curves, in the order of the curves; `None` where the ends lie so close
-    /// to each other that a name would stand far from its curve.
+    /// Baselines of the names at the ends of their curves, in the order of the curves; `None` if the ends are so close
+    /// that a name would be far from its curve.
     fn at_ends(&self, [top, bottom]: [f64; 2]) -> Option<Vec<f64>> {
         let end = |curve: &Curve| {
             let [_, value] = *curve.points.last().filter(|_| curve.marks == Marks::Joined)?;
@@ -260,7 +259,7 @@ impl Chart {
             baselines[index] = baselines[index].max(free);
             free = baselines[index] + NAME;
         }
-        // What was pushed below the axis moves up again.
+        // Names pushed below the axis move up again.
         let mut most = bottom + 4.0;
         for &index in order.iter().rev() {
             baselines[index] = baselines[index].min(most);
@@ -270,7 +269,6 @@ impl Chart {
         (ends.len() > 1 && is_near).then_some(baselines)
     }
 
-    /// Names with their colours, as many in a line as fit; the baseline of the last line.
     fn legend(&self, picture: &mut Picture, mut baseline: f64, width: f64) -> f64 {
         let mut left = 0.0;
         for (index, curve) in self.curves.iter().enumerate() {
@@ -288,8 +286,8 @@ impl Chart {
     }
 }
 
-/// A line without the points that no eye can tell from it (Douglas and Peucker 1973): a distribution has a thousand steps,
-/// most of them smaller than a pixel.
+/// Removes the points that cannot be distinguished from a line (Douglas and Peucker 1973). A distribution has a
+/// thousand steps, most of them smaller than a pixel.
 fn simplified(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let Some(last) = points.len().checked_sub(1) else { return Vec::new() };
     let mut kept = vec![false; points.len()];
@@ -307,7 +305,6 @@ fn simplified(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     points.iter().zip(kept).filter(|(_, kept)| *kept).map(|(point, _)| *point).collect()
 }
 
-/// From a point to the line between two others, beyond their ends to the nearer one.
 fn distance([x, y]: [f64; 2], [ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
     let length = dx * dx + dy * dy;

@@ -1,6 +1,5 @@
-//! What is drawn of the series of a run: what its tables put first over the number that trials differ in most, or as rows
-//! where there is none; then distributions, as percentiles on a nines axis and as cumulative shares. One chart for each
-//! unit and kind: single events and means of batches never share one.
+//! Drawings of the series of a run: headline values over the number that varies most, or as rows; then distributions,
+//! on a nines axis and as cumulative shares. Charts never mix units, or single events and means of batches.
 
 mod over;
 
@@ -18,12 +17,11 @@ use coretalk_model::Histogram;
 use coretalk_model::histogram::highest_equivalent;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer events are no distribution: the table has them.
+/// Minimum number of events of a distribution that is drawn; the table has the others.
 pub const MIN_EVENTS: u64 = 20;
-/// Parameters that say which distribution of its trial a series is: titles hold them.
+/// Parameters that select a distribution of a trial; chart titles state them.
 pub const VIEWS: [&str; 2] = ["view", "phase"];
 
-/// A series with its distribution.
 struct Distribution<'a> {
     series: &'a SeriesDoc<'a>,
     histogram: &'a Histogram,
@@ -34,7 +32,7 @@ impl<'a> Distribution<'a> {
         Some(Distribution { series, histogram: series.histogram.as_deref()? })
     }
 
-    /// Share and value, at every step of the histogram up to the share that still rests on several events.
+    /// Share and value at every step of the histogram, up to the last share that rests on several events.
     fn points(&self) -> Vec<[f64; 2]> {
         let unit_ns = self.series.histogram_unit_ps as f64 / 1e3;
         let total = self.histogram.count();
@@ -47,46 +45,45 @@ impl<'a> Distribution<'a> {
     }
 }
 
-/// How large drawings are.
+/// The size of drawings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Room {
-    /// Width of a drawing of rows.
+    /// Width of a drawing with rows.
     pub width: f64,
-    /// The most rows of one; of more those with the greatest values are drawn.
+    /// Maximum number of rows of a drawing; of more rows, those with the greatest values are drawn.
     pub most_rows: usize,
     /// Width and height of a chart.
     pub chart: [f64; 2],
-    /// Whether one chart should hold every kind of trial, on one placement where several would be too many curves.
+    /// Whether one chart should hold every kind of trial, on one placement if several would be too many curves.
     pub is_one_chart: bool,
-    /// Whether series were chosen by name: all of them are drawn where they fit into one chart.
+    /// Whether series were chosen by name: all of them are drawn if they fit into one chart.
     pub is_chosen: bool,
 }
 
 impl Room {
-    /// On a page, where many rows are no figure.
+    /// The size on a page.
     pub const PAGE: Room =
         Room { width: 940.0, most_rows: 32, chart: CHART, is_one_chart: false, is_chosen: false };
 
-    /// On a page of another width.
+    /// The size on a page of another width.
     pub fn of_width(width: f64) -> Room {
         Room { width, chart: [width.min(CHART[0]), CHART[1]], ..Room::PAGE }
     }
 }
 
-/// What is drawn of the series of a run.
+/// The drawings of the series of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Curves {
-    /// What tables put first.
+    /// Drawings of headline values.
     pub headline: Vec<Picture>,
-    /// Everything else.
+    /// All other drawings.
     pub others: Vec<Picture>,
-    /// Distributions once more, as shares up to a time, those that tables put first before others: over a logarithmic axis,
-    /// and over a linear one.
+    /// Distributions as cumulative shares over time, headlines first: on a logarithmic axis and on a linear one.
     pub cdfs: [Vec<Picture>; 2],
 }
 
 impl Curves {
-    /// Distributions as shares over an axis of time.
+    /// The cumulative distributions on one of the two time axes.
     pub fn cdfs(self, axis: TimeAxis) -> Vec<Picture> {
         let [log, linear] = self.cdfs;
         if axis == TimeAxis::Log { log } else { linear }
@@ -97,7 +94,7 @@ impl Curves {
     }
 }
 
-/// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
+/// Draws series, probe by probe. [`chosen`] selects the distributions among them.
 pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Room) -> Curves {
     let [curves] = in_rooms(series, [room]);
     curves
@@ -123,8 +120,8 @@ pub fn in_rooms<'a, const N: usize>(
     drawings.map(|(_, curves)| curves)
 }
 
-/// What stands in one chart: whether it is no headline, the kind of events, and the view; headlines of all views stand in
-/// one, so that a primitive that sleeps compares with one that spins.
+/// Series with equal keys share a chart: whether it is not a headline chart, the kind of events, and the view.
+/// Headlines of all views share one chart, so that a primitive that sleeps can be compared with one that spins.
 type ChartKey<'a> = (bool, &'a str, &'a str);
 
 fn chart_of<'a>(one: &'a SeriesDoc<'_>) -> ChartKey<'a> {
@@ -132,18 +129,17 @@ fn chart_of<'a>(one: &'a SeriesDoc<'_>) -> ChartKey<'a> {
     (!is_first, one.kind, if is_first { "" } else { one.view() })
 }
 
-/// Whether a series is a headline or a distribution that stands in its chart.
+/// Whether a series is a headline or a distribution drawn in the headline chart.
 pub(super) fn is_in_first_chart(one: &SeriesDoc) -> bool {
     let declared = || probes::quantity(&one.probe, one.view());
     one.is_headline() || declared().is_some_and(|quantity| quantity.with_headline)
 }
 
-/// Percentiles and shares, a drawing for each kind of events and each view.
 fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     let Some(&(room, _)) = drawings.first() else { return };
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
-    // A name stands for the headline where no other distribution was chosen.
+    // A chosen name means the headline unless only other distributions were chosen.
     let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
     let enough =
         |one: &Distribution<'_>| one.histogram.count() >= MIN_EVENTS && (!only_first || is_first(one.series));
@@ -184,9 +180,8 @@ fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     }
 }
 
-/// What series have in common, which need be said once, in the title of their chart; the rest tells them apart.
+/// What series have in common: the title of their chart states it once, and the names of curves state the rest.
 struct Common<'a> {
-    /// Parameters that stand elsewhere.
     left_out: Vec<&'a str>,
     parameters: Vec<&'a str>,
     cpus: bool,
@@ -194,7 +189,7 @@ struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    /// Of at least one series; `axis` holds the parameters that the chart itself shows.
+    /// Needs at least one series; `axis` holds the parameters that the chart itself shows.
     fn of(series: &[&'a SeriesDoc<'a>], axis: &[&'a str]) -> Common<'a> {
         let first = series[0];
         let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
@@ -208,20 +203,18 @@ impl<'a> Common<'a> {
         Common { left_out, parameters, cpus, first }
     }
 
-    /// What tells a series from the others: its CPUs and parameters.
     fn name(&self, one: &SeriesDoc) -> String {
         let cpus = if self.cpus { String::new() } else { cpus_of(one) };
         joined([cpus, self.words(one)], " · ")
     }
 
-    /// Parameters that tell a series from the others: a name alone, a number with what it is.
+    /// The parameters that distinguish a series: text alone, numbers with their names.
     fn words(&self, one: &SeriesDoc) -> String {
         let is_hidden = |name: &str| self.left_out.contains(&name) || self.parameters.contains(&name);
         let told = one.parameters.iter().filter(|(name, _)| !is_hidden(name));
         told.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
     }
 
-    /// A title with what all have in common behind it.
     fn title(&self, what: &str) -> String {
         let told: Vec<&str> = self.parameters.clone();
         let others = self.first.parameters.keys().map(AsRef::as_ref).filter(|name| !told.contains(name));
@@ -247,7 +240,6 @@ fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
     plain(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by))
 }
 
-/// Whether two distributions come from the same trial.
 fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
     let has_those_of = |one: &SeriesDoc, other: &SeriesDoc| {
         let mut named = other.parameters.iter().filter(|(name, _)| !VIEWS.contains(&name.as_ref()));
@@ -256,20 +248,19 @@ fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
     one.placement == other.placement && has_those_of(one, other) && has_those_of(other, one)
 }
 
-/// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
-/// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
+/// The series whose curves are drawn. Of series that differ only in their CPUs: the fastest, the middle and the slowest
+/// at p99, or only the middle one if there are many other curves. Of series that differ in numbers, such as a gap: the
 /// first.
 pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
     let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_ref()).collect();
     probes.sort_unstable();
     probes.dedup();
-    // As they are drawn: probe by probe.
     let of = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
     probes.into_iter().flat_map(|probe| chosen_of(&of(probe), Room::PAGE)).collect()
 }
 
-/// The middle at p99 of the placements that every kind of series was measured on, by the first kind: curves beside each
-/// other are of the same CPUs where they can be.
+/// Of the placements on which every kind of series was measured, the one with the median p99 of the first kind, so that
+/// curves in one chart are of the same CPUs.
 fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc<'a>>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
     let placements =
@@ -293,7 +284,6 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
         return drawable().collect();
     }
     let mut alike: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
-    // What stands in the chart of a headline follows that.
     let (followers, leaders): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
         drawable().partition(|one| !one.is_headline() && is_in_first_chart(one));
     for one in leaders {
@@ -323,7 +313,6 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
         |one: &&SeriesDoc| chosen.iter().any(|other| other.is_headline() && are_of_one_trial(other, one));
     let followers: Vec<&SeriesDoc> = followers.into_iter().filter(is_led).collect();
     chosen.extend(followers);
-    // In the order of the plan, as tables.
     chosen.sort_by_key(|one| series.iter().position(|known| std::ptr::eq(*known, *one)));
     chosen
 }
@@ -336,7 +325,6 @@ mod tests {
     use std::borrow::Cow;
 
     fn titles(pictures: &[Picture]) -> Vec<String> {
-        // Before what follows from them.
         let title = |picture: &Picture| picture.title.split(". ").next().unwrap_or_default().to_owned();
         pictures.iter().map(title).collect()
     }
@@ -393,7 +381,7 @@ mod tests {
         let of = |kind: u32, cpu: u32| SeriesDoc {
             parameters: [("primitive".into(), ValueDoc::Text(format!("p{kind}").into()))].into(),
             placement: vec![0, cpu],
-            // Which pair lies in the middle differs from kind to kind.
+            // The middle pair differs from kind to kind.
             percentiles: at_p99(f64::from((cpu + kind) % 3)),
             ..series(&some, "event")
         };

@@ -5,17 +5,16 @@ use crate::report::fmt::digits::axis;
 use crate::report::picture::Picture;
 use coretalk_model::histogram::tells;
 
-/// More curves in one chart cannot be told apart.
 pub(super) const MAX_CURVES: usize = 7;
 
-/// Parts of about equal size, none with more than can be told apart.
+/// Splits curves into parts of about equal size, each small enough for one chart.
 pub(super) fn evenly<T>(all: &[T]) -> std::slice::Chunks<'_, T> {
     let parts = all.len().div_ceil(MAX_CURVES).max(1);
     all.chunks(all.len().div_ceil(parts).max(1))
 }
 
-/// Share and value at both ends of every step, from values with the share of all that lies at or below them. The last
-/// one ends where it still rests on events: on a nines axis all is infinitely far away.
+/// Share and value at both ends of every step, from values with their cumulative shares. The last share stays below 1,
+/// which is infinitely far away on a nines axis.
 pub(super) fn points(steps: impl Iterator<Item = (f64, f64)>, total: u64) -> Vec<[f64; 2]> {
     let last = 1.0 - 0.5 / total.max(1) as f64;
     let mut below = 0.0;
@@ -28,16 +27,14 @@ pub(super) fn points(steps: impl Iterator<Item = (f64, f64)>, total: u64) -> Vec
     points
 }
 
-/// Curves of which one is this much lower than another differ.
 pub(super) const APART: f64 = 1.1;
 
-/// Which curve is lowest and which highest where a hundredth of each is left above, or half where that is no event of one;
-/// `None` of a lone curve.
+/// The lowest and the highest curve at p99, or at the median if a curve has too few events; `None` for a single curve.
 fn finding(curves: &[Curve], unit: &str) -> Option<String> {
     let at = |curve: &Curve, least: f64| {
         curve.points.iter().find(|[share, _]| *share >= least).map(|[_, value]| *value)
     };
-    // The last point says how many events there are.
+    // The last point encodes the number of events.
     let events = |curve: &Curve| curve.points.last().map_or(0.0, |[share, _]| 0.5 / (1.0 - share));
     let tells = |curve: &Curve| tells(events(curve).round() as u64, 0.99);
     let (words, least) = match curves.iter().all(tells) {
@@ -55,32 +52,27 @@ fn finding(curves: &[Curve], unit: &str) -> Option<String> {
     })
 }
 
-/// A distribution as a curve of shares and values.
 pub(super) fn curve(name: String, points: Vec<[f64; 2]>) -> Curve {
     Curve { name, points, marks: Marks::Joined, intervals: Vec::new(), shows: Vec::new() }
 }
 
-/// What lies beyond is left out of a linear axis.
 const USUAL: f64 = 0.99;
 
-/// Width and height of a chart on a page.
 pub(super) const CHART: [f64; 2] = [900.0, 360.0];
 
-/// Distributions that share their axes, in as many charts as it takes to tell them apart.
+/// Distributions on common axes, split into charts whose curves can be distinguished.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steps<'a> {
-    /// Points are shares and values.
+    /// Curves of shares and values.
     pub curves: Vec<Curve>,
-    /// What was counted.
+    /// What the events are.
     pub what: &'a str,
-    /// Of the values.
     pub unit: &'a str,
-    /// How the axis of values divides its length.
     pub values: Kind,
 }
 
 impl Steps<'_> {
-    /// Values over shares, with as much room for each further nine; empty where nothing can be drawn.
+    /// Values over shares on a nines axis; empty if nothing can be drawn.
     pub fn percentiles(&self, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
         let label = format!("share of {} at or below this value", self.what);
         let shares = self.points().map(|[share, _]| share);
@@ -94,15 +86,14 @@ impl Steps<'_> {
         evenly(&self.curves).map(draw).collect()
     }
 
-    /// Shares over values; empty where nothing can be drawn.
+    /// Shares over values; empty if nothing can be drawn.
     pub fn shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
         self.values().map_or(Vec::new(), |x| self.over(x, title, size))
     }
 
-    /// Shares over values in equal steps, up to where a hundredth of each lies beyond: the rare and the slow would press
-    /// everything else to the edge.
+    /// Shares over values on a linear axis, up to the 99th percentile: rare slow events would press the rest to the
+    /// edge.
     pub fn linear_shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
-        // Each chart ends where its own curves do.
         let of = |some: &[Curve]| Steps { curves: some.to_vec(), ..*self }.linear(title, size);
         evenly(&self.curves).flat_map(of).collect()
     }

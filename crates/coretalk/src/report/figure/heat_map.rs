@@ -1,4 +1,4 @@
-//! The heat map as a figure: squares while they are few, one raster beyond, with group bars, numbers and a legend.
+//! The heat map as a figure: squares if there are few, else one raster; with group bars, numbers and a legend.
 
 mod content;
 mod legend;
@@ -16,28 +16,26 @@ use crate::report::scope::level_words;
 use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
 use coretalk_model::{CpuId, Level, Matrix};
 
-/// More rows than this are one raster.
+/// Maximum number of rows drawn as squares; more become one raster.
 const MAX_SQUARES: usize = 64;
-/// More rows than this are groups in a small picture, of at most so many.
+/// Maximum number of rows of a small picture; more are combined into groups.
 const MAX_ROWS: usize = 100;
 const MAX_GROUPS: usize = 64;
-/// Groups of fewer units are not set apart by lines.
 const MIN_APART: f64 = 18.0;
 /// Smallest cell with a number; a map of few rows has numbers in smaller cells.
 const MIN_FOR_NUMBERS: f64 = 21.0;
 const MIN_FOR_SMALL_NUMBERS: f64 = 12.0;
 const MAX_ROWS_WITH_SMALL_NUMBERS: usize = 16;
-/// Height of a bar beside the groups of a level, and the gap to the next.
 const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
-/// What words may stand over at the right: fonts are wider here and narrower there.
+/// Extra room at the right, because fonts vary in width.
 const EDGE: f64 = 10.0;
-/// What the mark of a cell says in whose place no value can stand.
+/// Meaning of the mark that replaces the value of a cell.
 pub const SLICES: &str = "two threads poll on one CPU: this measures time slices";
-/// Grey of cells that were not measured, between the ends of the palette and unlike any of its colours.
+/// Grey of cells that were not measured; the palette does not contain it.
 const MISSING: Ink = Ink::Line;
 
-/// The map with its axes and its legend. `side` is the length of the square of cells.
+/// The map with its axes and its legend; `side` is the side length of the square of cells.
 pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
     let rows = map.rows(&readings, input.arranged(), drawing);
@@ -45,8 +43,7 @@ pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64)
     Picture { shows, ..drawn(input, &content(map, &readings, rows, Painted::of(map, drawing.scale)), side) }
 }
 
-/// The map as one of several on a page, which shows no raster: in colours that they share, or in its own, and its rows in
-/// groups where they are many.
+/// The map as one of several on a page: without a raster, in shared colours or its own, many rows in groups.
 pub fn heat_map_of_several(
     input: &ReportInput<'_>,
     map: &Map,
@@ -63,17 +60,17 @@ pub fn heat_map_of_several(
     drawn(input, &content, side)
 }
 
-/// A map for a small picture: without the words below it, and its rows in groups where they are many.
+/// A map for a small picture: without legend text, and with many rows combined into groups.
 pub struct SmallMap {
-    /// The map with the colours beside it.
+    /// The map and its colour scale.
     pub picture: Picture,
-    /// What its values are coloured by.
+    /// The colours of its values.
     pub colors: Colors,
-    /// What is to be said of it: how rows are grouped, then unit and colours.
+    /// Notes on the map: the grouping of rows, then unit and colours.
     pub words: Vec<String>,
 }
 
-/// The map in a height that axes share with it.
+/// The map with its axes in a given height.
 pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f64) -> SmallMap {
     let (readings, topology) = (map.readings(), input.arranged());
     let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input, MAX_ROWS);
@@ -92,8 +89,8 @@ pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f
     }
 }
 
-/// Rows in groups where they are more than so many, and how they are grouped: as reported where that leaves
-/// few enough, else as many beside each other as it takes.
+/// Combines rows into groups if there are more than `most`, and says how: by a reported level if that leaves few
+/// enough, else by equal numbers of neighbours.
 fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<Vec<CpuId>>, Option<String>) {
     if rows.len() <= most {
         return (rows, None);
@@ -120,7 +117,6 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
     (parts, Some(words))
 }
 
-/// What is drawn of a map in these rows.
 fn content<'a>(
     map: &'a Map,
     readings: &Matrix<Option<Reading>>,
@@ -150,7 +146,6 @@ pub fn difference_map(
         table(&readings_of(&difference.columns, |cell| value(cell).map(|ns| (ns, false))), &rows, &rows)
     };
     let value = |cell: usize| difference.columns.median[cell];
-    // What is not shown is pale however large it is.
     let [low, high] = Colors::DIFFERENCE.ends();
     let painted = |cell: usize| {
         value(cell).map(|shift| if difference.shown[cell] { shift } else { PALE * shift.clamp(low, high) })
@@ -186,7 +181,6 @@ fn drawn(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> Picture {
     picture
 }
 
-/// The square of cells with its axes, and its corner.
 fn square(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> (Picture, [f64; 2]) {
     let cell = side / content.len().max(1) as f64;
     let size = (cell * 0.4).clamp(9.0, 12.0);
@@ -222,7 +216,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     let area = [left, top, cell * n as f64, cell * n as f64];
     let squares = (0..n * n).map(|index| {
         let (row, column) = (index / n, index % n);
-        // Nothing to measure is no gap: the hatch below must not show.
+        // Cells with nothing to measure are not missing, so the hatch must not show through.
         let of = content.cells.get(row, column);
         let is_marked = content.is_marked(row, column);
         let whole = content.painted().get(row, column).median_ns.filter(|_| of.own.is_none() && !is_marked);
@@ -235,7 +229,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     }
 }
 
-/// Slanted lines where something was not measured: below a raster everywhere, which hides them elsewhere.
+/// Draws slanted lines over cells that were not measured; a raster hides the superfluous ones.
 fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2], cell: f64) {
     let mut hatch = |x: f64, y: f64, side: f64, step: f64| {
         let mut offset = step;
@@ -269,7 +263,6 @@ fn axes(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cell: f64
     for (row, name) in &labels.names {
         let begin = *row as f64 * cell;
         let lonely = labels.names.get(1).is_none_or(|(second, _)| *second > 1);
-        // A name that stands for the rows after it too stands at the first of them.
         let middle = if lonely { begin + (size / 2.0).max(cell / 2.0) } else { begin + cell / 2.0 };
         picture.text([beside, top + middle + size * 0.36], Anchor::End, style, name);
         let wide = text_width(name, size, Weight::Regular);
@@ -328,7 +321,6 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
                     Colors::Difference { .. } => signed_whole(value),
                 };
                 let text = format!("{number}{}", if doubtful > 0 { "!" } else { "" });
-                // Half a square holds smaller letters.
                 let size = size.min(cell * height * 0.72);
                 if text_width(&text, size, Weight::Regular) > cell - 2.0 {
                     continue;

@@ -1,4 +1,4 @@
-//! Points with their intervals, one row each: what compares placements, and the steps of a ladder.
+//! Points with their intervals, one row each: comparisons of placements, and the steps of a ladder.
 
 use super::chart::{Axis, Kind, OTHER_BOLD, OTHER_FONT};
 use super::{BODY, SMALL, cut};
@@ -7,26 +7,25 @@ use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// The value; `None` is said in words.
+    /// The value; if `None`, only `words` are shown.
     pub point: Option<f64>,
     /// Its interval.
     pub interval: Option<[f64; 2]>,
-    /// Least and most of what it stands for.
+    /// Minimum and maximum of the values that it summarizes.
     pub range: Option<[f64; 2]>,
-    /// The words at its right: the value with its interval.
+    /// Text at the right: the value with its interval.
     pub words: String,
-    /// Colour, as the number of a curve.
+    /// Its colour, as the index of a series.
     pub series: usize,
-    /// A heading above it, where a group of rows begins.
+    /// The heading of a group that starts with this row.
     pub heading: Option<String>,
 }
 
-/// Below this width names and words leave no room for a line between them.
 const NARROW: f64 = 480.0;
 
-/// Draws rows over one axis; `None` without a value.
+/// Draws rows over one axis; `None` if no row has a value.
 pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64) -> Option<Picture> {
     let values = rows.iter().flat_map(|row| {
         let ends = row.interval.into_iter().chain(row.range).flatten();
@@ -37,7 +36,7 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     let names = rows.iter().map(|row| wide(&row.name)).fold(40.0, f64::max).min(width * 0.34);
     let full = rows.iter().map(|row| wide(&row.words)).fold(40.0, f64::max).min(width * 0.66);
     let words = full.min(width * 0.3);
-    // Where there is no room between the words, they stand above the line.
+    // Without room between name and value, both go above the line.
     let is_narrow = width < NARROW;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
     let (names, words) = if is_narrow { (width - full - 12.0, full) } else { (names, words) };

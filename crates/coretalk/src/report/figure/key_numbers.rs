@@ -1,5 +1,4 @@
-//! What is remembered of a run: its answer in a sentence, and three numbers. The picture to share and the page lead with
-//! the same.
+//! The summary of a run: its answer in a sentence and three numbers, used by the picture to share and by the page.
 
 use crate::RunReport;
 use crate::blocks::Block;
@@ -10,15 +9,14 @@ use crate::report::{fmt, place, screen, states};
 use coretalk_model::Relation;
 use coretalk_model::latency::summary::readings_by_relation;
 
-/// Numbers that are remembered.
 const NUMBERS: usize = 3;
 
-/// The map that a run is shown by: the first with values of several pairs.
+/// The map that represents a run: the first one with values of several pairs.
 pub(in crate::report) fn main_map<'a>(input: &'a ReportInput<'_>) -> Option<&'a Map> {
     input.maps.iter().find(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2)
 }
 
-/// Three numbers of a map, or fewer; none where its answer is that no number stands for it.
+/// At most three numbers of a map; empty if its answer has no numbers.
 pub(in crate::report) fn key_numbers(
     input: &ReportInput<'_>,
     map: &Map,
@@ -27,7 +25,7 @@ pub(in crate::report) fn key_numbers(
     three(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
 }
 
-/// What the first screen says of one pair, or of placements.
+/// What the first screen states about one pair or about placements.
 pub(in crate::report) fn said_of(report: &RunReport) -> Option<String> {
     if let Some(map) = report.maps().first()
         && let Some((pair, value)) = screen::the_only_pair(map)
@@ -42,12 +40,11 @@ pub(in crate::report) fn said_of(report: &RunReport) -> Option<String> {
     })
 }
 
-/// What the first screen says of a map.
 pub(in crate::report) fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option<Answer> {
     answer(input.run()?, input.latencies().get(map.index?)?)
 }
 
-/// The numbers of any other map: by what CPUs share.
+/// The numbers of a map without an answer: one for each relation.
 fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     let topology = input.arranged();
     let rows = readings_by_relation(&map.readings(), topology);
@@ -65,7 +62,7 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     rows.iter().map(|row| KeyNumber { ns: row.median_ns, words: words(row.relation) }).collect()
 }
 
-/// Of many numbers the ends and the middle; of few those, and the ends of all pairs.
+/// Reduces many numbers to the minimum, the middle and the maximum; extends fewer by the extremes of all pairs.
 fn three(mut numbers: Vec<KeyNumber>, map: &Map) -> Vec<KeyNumber> {
     let values = map.columns.median.iter().copied().flatten();
     let [low, high] =

@@ -1,4 +1,4 @@
-//! The ladder as a figure: every step under every relation, with its interval and the range of its pairs.
+//! The ladder as a figure: every step for every relation, with its interval and the range of its pairs.
 
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
@@ -14,7 +14,7 @@ use crate::report::text::plain;
 use coretalk_model::latency::{EmptyRung, LadderRow};
 use coretalk_model::{LadderStep, Protocol, Topology};
 
-/// The figure; `None` without a ladder.
+/// The figure; `None` if there is no ladder.
 pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Picture> {
     let mut last = None;
     let mut series = 0;
@@ -43,7 +43,7 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
     intervals("What one hop costs, step by step", "ns per hop, logarithmic", Kind::Log, &rows, width)
 }
 
-/// The same in numbers: each step with its interval, and the range of its pairs.
+/// The same as a table: each step with its interval and the range of its pairs.
 pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
     let columns = [
         Column::words("relation"),
@@ -71,7 +71,7 @@ pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// What the pairs of a rung share: `across L3`, `P–E, same L3`.
+/// The scope that the pairs of a rung share: `across L3`, `P–E, same L3`.
 fn heading(rung: &LadderRow, topology: &Topology) -> String {
     let shared = relation_words(rung.relation, topology);
     match &rung.classes {
@@ -80,7 +80,7 @@ fn heading(rung: &LadderRow, topology: &Topology) -> String {
     }
 }
 
-/// `mailbox (msg+pause)`, `~c2clat`: other tools with `~`, as their numbers are reproduced and not ours.
+/// The name of a row: `mailbox (msg+pause)`, `~c2clat`: `~` marks other tools, whose numbers are reproduced.
 fn name(rung: &LadderRow) -> String {
     let what = match rung.kernel.step() {
         LadderStep::Imitated(tool) => return format!("~{tool}"),

@@ -1,11 +1,11 @@
-//! How busy the measured threads kept the CPUs while a run went on.
+//! The load that the measured threads put on the CPUs during a run.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use super::distribution::MAX_CURVES;
 use crate::report::picture::Picture;
 use coretalk_model::series::LoadCurve;
 
-/// A curve for each CPU, of many their mean with the ends; `None` where nothing is known.
+/// A curve for each CPU; for many CPUs, their mean and extremes; `None` if nothing is known.
 pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
     let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
     let known =

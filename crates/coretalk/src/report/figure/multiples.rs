@@ -1,5 +1,4 @@
-//! Small multiples: the maps of one queue at each of its capacities, or of the ways of waiting and waking between all
-//! pairs, beside each other in the same colours.
+//! Small multiples in shared colours: one queue at each capacity, or ways of waiting and waking between all pairs.
 
 use super::BODY;
 use super::heat_map::heat_map_of_several;
@@ -12,21 +11,18 @@ use crate::report::text::plain;
 use crate::report::{By, Order};
 use coretalk_model::queue::names;
 
-/// Length of the side of a map.
 const SIDE: f64 = 250.0;
-/// Room for the names of rows beside a map.
 const LABELS: f64 = 40.0;
 const GAP: f64 = 24.0;
-/// The diagonal is no core's.
+/// Rows are threads, so the diagonal does not show a core.
 const DRAWING: Drawing =
     Drawing { order: Order::Topology, by: By::Thread, scale: ScaleChoice::Fit, cdf: None };
 
-/// Maps in a row.
 fn columns(width: f64) -> usize {
     ((width + GAP) / (SIDE + LABELS + GAP)).max(1.0) as usize
 }
 
-/// The colours of all maps of one unit, so that they compare by eye.
+/// The colour scale of all maps with the same unit, so that they can be compared by eye.
 fn shared_scale(maps: &[&Map], map: &Map) -> Option<Scale> {
     let alike: Vec<&&Map> = maps.iter().filter(|other| other.unit == map.unit).collect();
     let values = alike.iter().flat_map(|map| map.columns.median.iter().copied().flatten());
@@ -50,11 +46,10 @@ pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
         .collect()
 }
 
-/// A figure for each probe that measured several kinds of trials between many pairs, such as wake-ups by several
-/// primitives: a map for each kind.
+/// A figure for each probe that measured several kinds of trials between many pairs: one map for each kind.
 pub fn by_kind(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut probes: Vec<Vec<&Map>> = Vec::new();
-    // A few pairs of many are no map to be looked at.
+    // A map with values for only a few of its pairs is not worth showing.
     let is_full = |map: &&Map| 4 * map.columns.measured() > map.columns.cpus.len().pow(2);
     let of_pairs = |map: &&Map| map.index.is_none() && map.columns.cpus.len() > 2;
     for map in input.maps.iter().filter(of_pairs).filter(is_full) {
@@ -67,7 +62,6 @@ pub fn by_kind(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     several.map(|maps| of_kinds(input, maps, width)).collect()
 }
 
-/// Maps of one probe. Those of one unit have the same colours.
 fn of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
     let told =
         |name: &str| maps.iter().any(|map| map.parameters.0.get(name) != maps[0].parameters.0.get(name));
@@ -85,7 +79,6 @@ fn of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
     Picture::stacked(title.clone(), vec![heading(&title, tiles.width), tiles], 8.0)
 }
 
-/// Whether a map is large enough to be looked at, and half of it was measured.
 fn is_full(map: &Map) -> bool {
     let cpus = map.columns.cpus.len();
     cpus > 1 && 2 * map.columns.measured() >= cpus * cpus

@@ -1,4 +1,4 @@
-//! The picture file: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
+//! The picture file: what `report -o FILE.svg` and `.png` draw for one run, or for several in a grid.
 
 use super::curves::{self, Room};
 use super::heat_map::{difference_map, heat_map};
@@ -12,36 +12,31 @@ use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Type};
 use crate::report::text::plain;
 
-/// Length of the side of a lone map, and of one among several.
 const SIDE: f64 = 720.0;
 const SMALL_SIDE: f64 = 400.0;
-/// Around everything.
 const MARGIN: f64 = 24.0;
-/// Columns of small multiples.
 const COLUMNS: usize = 3;
-/// Between comparisons of placements.
 const COMPARISON_GAP: f64 = 12.0;
 
 const TITLE: Type = Type::of(20.0).strong();
 const SUBTITLE: Type = Type::of(13.0);
 
-/// The picture file of one run; `None` where it holds nothing that can be drawn.
+/// The picture file of one run; `None` if it holds nothing that can be drawn.
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     match input.run().and_then(|report| report.place.as_ref()) {
-        // Every row of the tables is taller than a picture to share.
+        // The rows of all tables do not fit into a picture to share.
         Some(place) if place.result.comparisons.len() > 1 => Some(framed(whole(input, drawing, SIDE)?)),
         _ => card::card(input, drawing),
     }
 }
 
-/// A run without a frame: the machine, what the run is best shown by, and how it was measured.
 fn whole(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
     let main = main_figure(input, drawing, side)?;
     let width = main.width.max(side);
     Some(Picture::stacked(title_of(input), vec![head(input, width), main, foot(input)], 12.0))
 }
 
-/// The series and maps that the picture shows of a run, alone or as one of several.
+/// The series and maps of a run that the picture shows; `runs` is the number of runs in it.
 pub(super) fn shows(input: &ReportInput<'_>, drawing: Drawing, runs: usize) -> Vec<SeriesName> {
     let drawn = match runs {
         1 => picture_file(input, drawing),
@@ -50,7 +45,7 @@ pub(super) fn shows(input: &ReportInput<'_>, drawing: Drawing, runs: usize) -> V
     drawn.map_or(Vec::new(), |picture| picture.shows)
 }
 
-/// Several runs: a map of each, in the order given; of two also their difference.
+/// Several runs: one map each, in the given order; for two runs also their difference.
 pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> Option<Picture> {
     let side = if inputs.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
     let mut parts: Vec<Picture> = inputs.iter().filter_map(|input| whole(input, drawing, side)).collect();
@@ -61,7 +56,7 @@ pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> 
     (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
 }
 
-/// What differs between two runs, in words, and between their first maps as a map where their pairs are the same pairs.
+/// The difference between two runs in words, and as a map of their first maps if these have the same pairs.
 fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
     let differing = Differing::of(inputs)?;
     let maps = differing.maps();
@@ -92,8 +87,7 @@ pub(super) fn title_of(input: &ReportInput<'_>) -> String {
     format!("{marks}{}{question}", input.machine())
 }
 
-/// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves; else its
-/// comparisons.
+/// The main figure of a run: the first that exists of map, one pair over time, ladder, curves, comparisons.
 fn main_figure(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
     let room = Room { is_chosen: !input.chosen.is_empty(), ..Room::PAGE };
     if let Some(axis) = drawing.cdf {
@@ -114,7 +108,7 @@ fn main_figure(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<P
         let drawn: Vec<Picture> = placements::all(input.run()?.place.as_ref()?, side).collect();
         Some(Picture::stacked(drawn.first()?.title.clone(), drawn, COMPARISON_GAP))
     };
-    // All cells missing: the hatch says so.
+    // If all cells are missing, the hatched map shows that.
     let hatched = || input.maps.iter().find(|map| map.columns.cpus.len() > 1);
     let cells = || hatched().map(|map| heat_map(input, map, drawing, side));
     watch().or_else(steps).or_else(series).or_else(compared).or_else(cells)
@@ -146,7 +140,6 @@ fn head(input: &ReportInput<'_>, width: f64) -> Picture {
     picture
 }
 
-/// The value of the only pair with its interval.
 fn only_pair(map: &Map) -> Option<String> {
     let [from, to] = map.columns.cpus[..] else { return None };
     let median = (*map.columns.median.first()?)?;

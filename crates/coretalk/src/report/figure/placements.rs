@@ -10,13 +10,12 @@ use crate::report::text::plain;
 use coretalk_model::place::{Arm, Doubt, Outcome};
 use coretalk_model::quantity::Better;
 
-/// Every comparison of a run: the rows of its tables.
+/// The figures of all comparisons of a run.
 pub fn all(place: &PlaceReport, width: f64) -> impl Iterator<Item = Picture> {
     Numbered::all(&place.result.comparisons).filter_map(move |of| placements(place, of, width))
 }
 
-/// A row for each placement, with its difference from the one that wins and whether it was disturbed; `None` where no run
-/// has the number.
+/// One row for each placement, with its difference from the winner and its disturbance; `None` without the metric.
 pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<Picture> {
     let comparison = of.comparison;
     let metric = &comparison.metric;
@@ -40,7 +39,6 @@ pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<P
                     (None, _) => "not measured".into(),
                 };
                 let disturbed = is_disturbed(arm).then(|| "disturbed".to_owned());
-                // What does not fit is cut at the end.
                 [difference_words(of, index), disturbed, Some(value)]
                     .into_iter()
                     .flatten()

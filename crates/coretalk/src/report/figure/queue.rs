@@ -1,4 +1,4 @@
-//! What queues pass: over capacities, and beside each other at one capacity.
+//! The throughput of queues: over capacities, and of several queues at one capacity.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use super::intervals::{Row, intervals};
@@ -15,13 +15,13 @@ use coretalk_model::queue::{QueueMatrix, ShapeRates, matrices, names, rates};
 use coretalk_model::series::{Parameters, Ranking};
 use coretalk_model::stats::Estimate;
 
-/// Whether the maps are those of one queue at several capacities, which read as one chart.
+/// Whether all maps are of one queue at several capacities, which fit into one chart.
 pub fn is_one(input: &ReportInput<'_>) -> bool {
     let maps = &input.maps;
     maps.len() > 1 && maps.iter().all(|map| map.probe == names::PROBE && map.kernel == maps[0].kernel)
 }
 
-/// A chart for each queue and payload that was measured at several capacities: a curve for each relation.
+/// A chart for each queue and payload that was measured at several capacities: one curve for each relation.
 pub fn over_capacities(input: &ReportInput<'_>, size: [f64; 2]) -> Vec<Picture> {
     let Some((report, series)) = input.run().and_then(|report| Some((report, report.series.as_ref()?)))
     else {
@@ -63,7 +63,6 @@ fn over_capacity(
     let every = || curves.iter().flat_map(|curve| &curve.points);
     let left_out = not_drawn(shape, input.topology());
     let left_out = left_out.map_or_else(String::new, |words| format!("; {}", fmt::sentence(&words)));
-    // Of several the legend has the names.
     let only = if let [curve] = &curves[..] { format!(", {}", curve.name) } else { String::new() };
     let chart = Chart {
         title: format!("{}, {} at each capacity{only}{left_out}", plain(shape.queue), plain(shape.payload)),
@@ -78,8 +77,8 @@ fn over_capacity(
     Some(Picture { shows, ..chart.draw(width, height) })
 }
 
-/// Queues beside each other under the first condition of their ranking, between the CPUs of each relation. Points with
-/// intervals: rates differ by a factor of a thousand, and a bar on a logarithmic axis has no base.
+/// All queues under the first condition of their ranking, for the CPUs of each relation. Points with intervals, not
+/// bars: rates differ by a factor of a thousand, and a bar on a logarithmic axis has no base.
 pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> Option<Picture> {
     let (report, series) = input.run().and_then(|report| Some((report, report.series.as_ref()?)))?;
     let mut rankings = best::under_every_condition(report, series, names::PROBE);
@@ -120,12 +119,11 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     }
     let title = format!("Messages per second, {shared}");
     let drawn = |width| intervals(&title, "million messages per second", Kind::Log, &rows, width);
-    // A figure that is too high is scaled down, and has to be wider to fill the width.
+    // A figure that is too high will be scaled down, so it is drawn wider to fill the width.
     let first = drawn(width)?;
     Some(Picture { shows, ..drawn(width * (first.height / height).max(1.0))? })
 }
 
-/// The map of these parameters; `None` where it is not to be drawn.
 fn map_of<'a>(input: &'a ReportInput<'_>, parameters: &Parameters) -> Option<&'a Map> {
     let of = |parameters: &Parameters| {
         ["queue", "payload", "capacity"].map(|name| parameters.0.get(name).cloned())

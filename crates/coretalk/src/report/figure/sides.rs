@@ -1,4 +1,4 @@
-//! What a queue passes by numbers of producers and consumers: a coloured field for each combination.
+//! Throughput of a queue by its numbers of producers and consumers: one coloured field for each combination.
 
 use super::{BODY, SMALL};
 use crate::RunReport;
@@ -9,14 +9,11 @@ use crate::report::picture::{Anchor, Ink, Picture};
 use crate::report::queue::sides::{mark, scale, title};
 use coretalk_model::queue::{SideGrid, names, side_grids};
 
-/// Width and height of a field, at most.
 const FIELD: [f64; 2] = [110.0, 46.0];
-/// Room for the numbers of producers.
 const LEFT: f64 = 90.0;
-/// Room for title and numbers of consumers.
 const TOP: f64 = 44.0;
 
-/// A map for each queue of a run that was measured with several numbers of ends.
+/// A map for each queue that was measured with several numbers of producers or consumers.
 pub fn maps(report: &RunReport, width: f64) -> Vec<Picture> {
     let grids = report.series.iter().flat_map(|series| side_grids(&series.result));
     grids.filter(SideGrid::has_several).map(|grid| map(&grid, width)).collect()
@@ -69,7 +66,7 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
     picture
 }
 
-/// `2 producers`, or the number alone where that has no room.
+/// A count with its noun: `2 producers`, or only the number if there is no room.
 fn words(count: u32, noun: &str, room: f64) -> String {
     match room < 80.0 {
         true => count.to_string(),

@@ -1,4 +1,4 @@
-//! Distributions of files as curves.
+//! Distributions from files, as curves.
 
 use super::chart::Kind;
 use super::distribution::{self, CHART, Steps};
@@ -11,8 +11,7 @@ use crate::report::text::plain;
 
 const TITLE: Type = Type::of(20.0).strong();
 
-/// Percentiles of distributions, and their shares up to a value: as many pictures of each as there are units, more
-/// where curves could not be told apart.
+/// Percentiles and cumulative shares: one picture of each for every unit, or more if there are too many curves.
 pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
     let size = [width.min(CHART[0]), CHART[1]];
     let mut charts = [Vec::new(), Vec::new()];
@@ -21,7 +20,6 @@ pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
             views.iter().filter(|view| view.spectrum.unit.as_deref() == unit).collect();
         let unit = unit_words(&alike);
         let steps = steps(&alike, &unit);
-        // A lone curve has no legend.
         let titles = match alike.as_slice() {
             [one] => ["value by percentile", "cumulative share"]
                 .map(|what| format!("{}: {what}", plain(&one.title))),
@@ -33,7 +31,7 @@ pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
     charts
 }
 
-/// The percentiles as one picture; `None` where nothing can be drawn.
+/// The percentiles as one picture; `None` if nothing can be drawn.
 pub fn picture_file(views: &[SpectrumView]) -> Option<Picture> {
     let [percentiles, _] = charts(views, CHART[0]);
     let title = name(views);

@@ -1,4 +1,4 @@
-//! Delays of a queue over the rate that messages were sent at: a chart for each sweep.
+//! Delays of a queue over the send rate: one chart for each sweep.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::RunReport;
@@ -7,10 +7,9 @@ use crate::report::picture::Picture;
 use crate::report::queue::sweep::{SHARES, limit_sentence, title};
 use coretalk_model::queue::{Sweep, sweeps};
 
-/// More would be a wall of charts; the table of knees has all.
 const MOST: usize = 8;
 
-/// A chart for each sweep of a run, of many for the first.
+/// A chart for each sweep of a run; if there are many, for the first ones.
 pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
     let found = report.series.iter().flat_map(|series| sweeps(&series.result));
     found.take(MOST).filter_map(|sweep| chart(report, &sweep, size)).collect()
@@ -29,7 +28,7 @@ fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Op
         }
     });
     let curves: Vec<Curve> = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
-    // The axis reaches to the highest rate that was tried: where the curves end before, it was not kept.
+    // The axis extends to the highest offered rate; curves end where the queue no longer kept the rate.
     let rates = sweep.steps.iter().map(|step| step.rate_per_s);
     let values = curves.iter().flat_map(|curve| &curve.points).map(|[_, y]| *y);
     let chart = Chart {

@@ -1,4 +1,4 @@
-//! States as a time line: every pass where and when it was.
+//! States over time: every pass with its time and its value.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::report::fmt::digits::percent;
@@ -6,7 +6,7 @@ use crate::report::picture::Picture;
 use crate::report::states::letter;
 use coretalk_model::latency::StateWatch;
 
-/// The figure; `None` where no pair was followed over time.
+/// The figure; `None` if no pair was followed over time.
 pub fn timeline(watch: &StateWatch, width: f64, height: f64) -> Option<Picture> {
     let times = watch.line.iter().map(|(at, ..)| at.secs());
     let begin = times.clone().fold(f64::INFINITY, f64::min);

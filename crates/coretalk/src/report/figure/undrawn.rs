@@ -1,5 +1,4 @@
-//! The series that a picture does not show: those that were chosen by name, each with the reason, and those left out
-//! where all were to be drawn.
+//! The series that a picture does not show: those chosen by name, with reasons, or those left out of all.
 
 use super::curves::{MIN_EVENTS, VIEWS, is_in_first_chart};
 use super::picture_file;
@@ -10,29 +9,27 @@ use crate::report::picture::SeriesName;
 use crate::report::text::plain;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A series that was chosen by name and is not in the picture.
+/// A series that was chosen by name but is not in the picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undrawn {
-    /// The chosen names that it has.
     name: String,
     reason: Reason,
 }
 
-/// Why a chosen series is not in the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
-    /// No series has this name and the others that were chosen.
+    /// No series has both this name and the other chosen names.
     NoMatch,
-    /// It has neither a distribution nor a value of the kind that is drawn.
+    /// The series has no distribution and no value of the kind that is drawn.
     NoDistribution,
-    /// Its distribution has this many events, too few for a curve.
+    /// The distribution has only this many events, too few for a curve.
     FewEvents(u64),
     /// A picture has one chart or one map for each run.
     NoRoom,
 }
 
 impl Undrawn {
-    /// `futex has 7 events, and a curve needs 20`.
+    /// The reason as text: `futex has 7 events, and a curve needs 20`.
     pub fn words(&self) -> String {
         let name = plain(&self.name);
         match self.reason {
@@ -92,7 +89,7 @@ fn reason(alike: &[&SeriesDoc], drawing: Drawing) -> Reason {
     }
 }
 
-/// Names of series with a distribution that no curve of the picture has, as `--series` takes them.
+/// Names of series that have a distribution but no curve in the picture, as `--series` takes them.
 pub fn left_out(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for input in inputs {

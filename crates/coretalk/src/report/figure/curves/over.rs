@@ -1,4 +1,4 @@
-//! Values of series over the number that they differ in most: threads, gap, bytes apart; as rows where they differ in none.
+//! Draws values of series over the number in which they differ most (threads, gap, distance), or as rows.
 
 use super::{Common, Curves, Room};
 use crate::document::SeriesDoc;
@@ -15,18 +15,15 @@ use coretalk_measure::probes;
 use coretalk_model::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer points are a line and no curve: the table has them.
 const MIN_POINTS: usize = 3;
-/// Up to so many placements each have a curve.
 const MAX_PLACEMENTS: usize = 4;
-/// From this ratio of the ends on an axis of rows is logarithmic.
+/// Ratio of the ends from which the axis of rows is logarithmic.
 const FAR_APART: f64 = 20.0;
 
-/// A number of a series: a value, or the median of its distribution.
+/// A value of a series, or the median of its distribution.
 #[derive(Debug, Clone)]
 struct Reading<'a> {
     series: &'a SeriesDoc<'a>,
-    /// Its name: of a value or of a view.
     what: &'a str,
     is_value: bool,
     is_headline: bool,
@@ -34,16 +31,15 @@ struct Reading<'a> {
     interval: Option<[f64; 2]>,
 }
 
-/// What stands in one chart: whether it is no headline, what is drawn, and the numbers that all its series share, as bits.
+/// Readings with equal keys share a chart: whether it is not a headline, what is drawn, and the numbers that all share.
 type ChartKey<'a> = (bool, &'a str, Vec<(&'a str, u64)>);
 
-/// Draws what series say in numbers, each number over the parameter that varies most. Values by which trials are shown
-/// and which have no such chart stand in rows.
+/// Draws each number over the parameter that varies most; headline values without such a chart become rows.
 pub(super) fn draw(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     let swept = swept(series);
     let mut groups: Vec<(ChartKey<'_>, Vec<Reading<'_>>)> = Vec::new();
     for reading in series.iter().copied().flat_map(readings) {
-        // Those that differ in other numbers stand in charts of their own, as in tables of their own.
+        // As in tables, series that differ in other numbers have charts of their own.
         let others = reading.series.numbers().filter(|(name, _)| Some(*name) != swept);
         let others = others.map(|(name, value)| (name, value.to_bits())).collect();
         let key = (!reading.is_headline, reading.what, others);
@@ -71,7 +67,6 @@ pub(super) fn draw(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     }
 }
 
-/// What a series says: the value by which its trial is shown, where it holds that, and its median.
 fn readings<'a>(one: &'a SeriesDoc<'a>) -> Vec<Reading<'a>> {
     let headline = one.headline.as_deref();
     let value = headline.and_then(|name| Some((name, one.value(name)?)));
@@ -94,8 +89,7 @@ fn readings<'a>(one: &'a SeriesDoc<'a>) -> Vec<Reading<'a>> {
     value.into_iter().chain(median).collect()
 }
 
-/// The parameter that is a number and has most different values, of equals the first by name; `None` where that are too
-/// few for a curve.
+/// The numeric parameter with the most distinct values (ties by name); `None` if there are too few for a curve.
 fn swept<'a>(series: &[&'a SeriesDoc<'a>]) -> Option<&'a str> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in series.iter().flat_map(|one| one.numbers()) {
@@ -108,13 +102,13 @@ fn swept<'a>(series: &[&'a SeriesDoc<'a>]) -> Option<&'a str> {
     values.into_iter().find(|(_, values)| values.len() == most).map(|(name, _)| name)
 }
 
-/// Charts over a parameter, as many as it takes to tell curves apart. Drawn for a few placements, of many for the first.
+/// Charts over a parameter, split so that curves are distinguishable; of many placements, only the first is drawn.
 fn over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
     let x = |reading: &Reading<'_>| {
         reading.series.numbers().find(|(name, _)| *name == swept).map(|(_, value)| value)
     };
     let words = |reading: &Reading<'_>| words_of(reading.series, &[swept, "view", "phase"]);
-    // CPUs come and go with the number of threads; they name a curve only where it would have two values at one point.
+    // CPUs vary with the number of threads; they name a curve only if it would otherwise have two values at one point.
     let twice = |one: &Reading<'_>, other: &Reading<'_>| {
         one.series.placement != other.series.placement && x(one) == x(other) && words(one) == words(other)
     };
@@ -189,7 +183,7 @@ fn chart(
     })
 }
 
-/// Which curve is highest and which lowest at the right end, where all of them end there; `None` of a lone curve.
+/// The highest and the lowest curve at the right end, if all curves end there; `None` for a single curve.
 fn finding(curves: &[Curve], parameter: &str, of_x: &str, unit: &str) -> Option<String> {
     let ends = curves.iter().map(|curve| Some((*curve.points.last()?, curve.name.as_str())));
     let mut ends: Vec<([f64; 2], &str)> = ends.collect::<Option<_>>()?;
@@ -206,7 +200,7 @@ fn finding(curves: &[Curve], parameter: &str, of_x: &str, unit: &str) -> Option<
     same.then(|| format!("At {parameter} {at}: {found}"))
 }
 
-/// A row for each series; of too many those with the greatest values.
+/// One row for each series; if there are too many, those with the greatest values.
 fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture> {
     let series: Vec<&SeriesDoc> = readings.iter().map(|reading| reading.series).collect();
     let reading = readings.first()?;
@@ -244,7 +238,7 @@ fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture>
     Some(Picture { shows, ..intervals(&title, &label, kind, &rows, room.width)? })
 }
 
-/// `wake: slept, median`, `contend: thread ns`.
+/// A chart title: `wake: slept, median`, `contend: thread ns`.
 fn title(reading: &Reading<'_>) -> String {
     let probe = &reading.series.probe;
     let titled = |what| fmt::sentence(&title_sentence(probe, what));
@@ -256,7 +250,6 @@ fn title(reading: &Reading<'_>) -> String {
     format!("{}: {what}", plain(probe))
 }
 
-/// What numbers are drawn in.
 #[derive(Debug, Clone, PartialEq)]
 struct Unit {
     name: String,
@@ -346,11 +339,10 @@ mod tests {
     }
 
     fn titles(pictures: &[Picture]) -> Vec<&str> {
-        // Before what follows from them.
         pictures.iter().filter_map(|picture| picture.title.split(". ").next()).collect()
     }
 
-    /// Points of the curves of a chart, from the top: what is high lies there.
+    /// The y coordinates of each curve; high values have small coordinates.
     fn heights(picture: &Picture) -> Vec<Vec<f64>> {
         let curves = picture.shapes.iter().filter_map(|shape| match shape {
             Shape::Line(points, crate::report::picture::Ink::Series(_), width) if *width == 2.0 => {

@@ -1,4 +1,4 @@
-//! [`Content`]: what a heat map shows in each of its squares, and what its colours are of.
+//! [`Content`]: the values in the squares of a heat map, and the meaning of its colours.
 
 use crate::report::heat_map::{Diagonal, names_of_diagonal};
 use crate::report::input::{Map, ScaleChoice};
@@ -6,17 +6,16 @@ use crate::report::palette::{Colors, Scale};
 use coretalk_model::latency::summary::Table;
 use coretalk_model::{CpuId, Topology};
 
-/// What is drawn: the numbers, the values that colour them, and what is said beside the colours.
+/// The values, the colours and the legend of a heat map.
 pub struct Content<'a> {
     pub title: &'a str,
     pub rows: Vec<Vec<CpuId>>,
     pub cells: Table,
-    /// Values that give the colours, where they are not those of `cells`.
+    /// Values that define the colours; `None` if they are those of `cells`.
     pub paint: Option<Table>,
     pub colors: Colors,
-    /// CPUs on which time slices are what was measured: a mark stands in the place of a value.
+    /// CPUs for which only time slices were measured; a mark replaces the value.
     pub slices: Vec<CpuId>,
-    /// The line below the colours.
     pub legend: String,
 }
 
@@ -25,13 +24,11 @@ impl Content<'_> {
         self.rows.len()
     }
 
-    /// The values that colour squares.
     pub fn painted(&self) -> &Table {
         self.paint.as_ref().unwrap_or(&self.cells)
     }
 
-    /// What a square shows: one value, or in its upper half what one CPU gives and in its lower half what two CPUs of
-    /// its core give.
+    /// The values of a square: one, or two halves. The upper half shows one CPU, the lower half two CPUs of its core.
     pub fn parts(&self, row: usize, column: usize) -> Vec<Part> {
         let (cell, paint) = (self.cells.get(row, column), self.painted().get(row, column));
         let known = |value: Option<f64>, paint: Option<f64>, doubtful| {
@@ -51,12 +48,12 @@ impl Content<'_> {
         halves.filter_map(|(part, begin)| Some(Part { begin, height: 0.5, ..part? })).collect()
     }
 
-    /// Whether a mark stands in a square, or in its upper half, because time slices are what was measured there.
+    /// Whether a mark replaces the value of a square or its upper half, because only time slices were measured.
     pub fn is_marked(&self, row: usize, column: usize) -> bool {
         row == column && self.rows[row].iter().any(|cpu| self.slices.contains(cpu))
     }
 
-    /// What the colours of the diagonal are of, where they are not of pairs of CPUs.
+    /// The meaning of the diagonal; `None` if it shows pairs of CPUs.
     pub fn diagonal(&self, topology: &Topology) -> Option<String> {
         let [own, pair] = names_of_diagonal(topology);
         let is_halved = |row: usize| self.rows[row].len() > 1 && self.is_marked(row, row);
@@ -72,23 +69,23 @@ impl Content<'_> {
     }
 }
 
-/// A value in a square, or in half of it.
+/// A value in a square or in half of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     pub value: f64,
-    /// What colours it.
+    /// The value that defines the colour.
     pub paint: f64,
     pub doubtful: u32,
-    /// Where it begins and how high it is, in heights of a square.
+    /// Top and height, as shares of the height of a square.
     pub begin: f64,
     pub height: f64,
 }
 
-/// What the colours of a map span.
+/// The colour scale of a map.
 #[derive(Debug, Clone, Copy)]
 pub struct Painted {
     pub scale: Scale,
-    /// Where the same colours are found; `None` where they are fitted to the map.
+    /// Which maps share the scale; `None` if it is fitted to the map.
     pub same: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! The legend of a heat map: its colours with their values, beside it or below it, and the words that go with them.
+//! The legend of a heat map: its colours with their values, to its right or below it, and the text that goes with them.
 
 use super::content::{Content, Painted};
 use super::{EDGE, MISSING, SLICES};
@@ -9,12 +9,10 @@ use crate::report::input::Map;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
 
-/// Steps of the colours in a legend.
 const STEPS: u32 = 90;
-/// From one line of words below the colours to the next.
 const LEGEND_LINE: f64 = 14.0;
 
-/// The colours from bottom to top, with their values.
+/// Draws the colours from bottom to top, with their values.
 pub fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, top]: [f64; 2], height: f64) {
     let kind = if matches!(colors, Colors::Level(_)) { Kind::Log } else { Kind::Linear };
     let axis = Axis { label: String::new(), ends: colors.ends(), kind };
@@ -39,7 +37,7 @@ pub fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, 
     picture.width = picture.width.max(right);
 }
 
-/// The colours with their values, the unit, and what a hatch means.
+/// Draws the colours with their values, the unit, and the meaning of the hatch.
 pub fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
     let words = wrapped(words, (width - EDGE) / OTHER_FONT, SMALL);
     let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
@@ -79,7 +77,6 @@ pub fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
     picture
 }
 
-/// Steps of a legend of colours, with the value of each.
 fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
     let ([low, high], kind) = (axis.ends, axis.kind);
     (0..STEPS).map(move |step| {
@@ -92,7 +89,7 @@ fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
     })
 }
 
-/// The unit, what the colours span, and whether values lie beyond.
+/// The unit, the range of the colours, and whether values are outside it.
 pub fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
     let values = || map.columns.median.iter().copied().flatten();
     let beyond =
