@@ -1,4 +1,4 @@
-//! What the check of an adapter found, and what is wrong with it.
+//! The screen that shows the result of checking an adapter, and the list of adapters.
 
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
@@ -9,10 +9,10 @@ use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
 use std::path::Path;
 
-/// A thread that is ready for this share of a pass and has no CPU is held up by others.
+/// A thread that waits for a CPU for more than this share of a pass is disturbed by other threads.
 const BUSY: f64 = 0.05;
 
-/// A thing that an adapter offers: `queue channel of u64`.
+/// Names a thing that an adapter offers: `queue channel of u64`.
 pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> Sentence {
     let template = match payload {
         _ if kind == Kind::Clock => "{name}",
@@ -25,7 +25,7 @@ pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> Sentence {
         .with("payload", payload.map_or("", Payload::word))
 }
 
-/// Which adapters are here, with what they offer, and what is missing of the others.
+/// Lists the available adapters with what they offer, and what the other adapters lack.
 pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>> {
     let mut here = Table::new([
         Column::words("adapter"),
@@ -72,7 +72,6 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
     blocks
 }
 
-/// A line for each kind of thing that an adapter offers.
 fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
     let of = |kind: Kind| {
         let called = |offer: &str| {
@@ -94,7 +93,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
     Kind::ALL.into_iter().filter_map(of).collect()
 }
 
-/// What the check of an adapter found.
+/// The result of the check of an adapter.
 pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Block<'static>> {
     let [first, second] = cpus;
     let on = Sentence::new(match first == second {
@@ -112,7 +111,7 @@ pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Blo
     if !table.rows.is_empty() {
         blocks.extend([Block::Table(table), Block::Gap]);
     }
-    // Two threads on one CPU wait for each other.
+    // Two threads on one CPU necessarily wait for each other.
     blocks.extend(busy(&found.things).filter(|_| first != second).map(Block::Remark));
     let note = |note: &Note| {
         Sentence::new("{name} {text}").with_name("name", &note.name).with_name("text", &note.text)
@@ -161,7 +160,7 @@ fn table(things: &[Thing]) -> Table {
     table
 }
 
-/// What an operation takes: the median where each was timed, else the mean.
+/// Time per operation: the median if each operation was timed, else the mean.
 fn ns_of(pass: &Pass) -> f64 {
     let median = pass.events.as_ref().and_then(|events| events.percentile_ns(0.5));
     median.unwrap_or_else(|| pass.ns_per_operation())
@@ -172,9 +171,9 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
     Some([least, values.iter().copied().max_by(f64::total_cmp)?])
 }
 
-/// A sentence where others used the CPUs of the measured threads: numbers are theirs, too, then.
+/// A warning if other threads used the CPUs of the measured threads, because the numbers then include their time.
 fn busy(things: &[Thing]) -> Option<Sentence> {
-    // A creator waits for what it creates, on its own CPU.
+    // Spawning is excluded: the creator waits on its own CPU for what it creates.
     let pairs = things.iter().filter(|thing| thing.kind != Kind::Spawn);
     let passes = pairs.filter_map(|thing| thing.found.as_ref().ok());
     let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);
@@ -200,7 +199,6 @@ fn warm(found: &Found) -> Cell {
     if found.has_settled { count(found.operations).into() } else { Cell::Unknown }
 }
 
-/// A number of an adapter under check, which no document has.
 fn measured(number: Number) -> DisplayValue {
     DisplayValue::bare(number, Source::Unrecorded)
 }

@@ -1,4 +1,4 @@
-//! The screen of `advise`: the placement, what it costs compared with others, how sure that is, and what to type.
+//! The screen of `advise`: the placement, its cost compared with others, the uncertainty, and the commands to type.
 
 mod proof;
 
@@ -12,11 +12,9 @@ use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, CpuSet, Departure};
 
-/// Threads whose CPUs are listed one by one, and snippets with them.
+/// Maximum number of threads for which CPUs are listed one by one and snippets are shown.
 const MAX_LISTED: usize = 64;
-/// Threads up to which XML of a line each is shown.
 const MAX_IN_XML: usize = 16;
-/// Characters of the list of candidates.
 const MAX_CANDIDATES: usize = 60;
 
 /// The screen.
@@ -39,7 +37,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
-    // Those that left while it was proved, after the advice was made.
+    // CPUs that went offline during the proof, after the advice was made.
     let is_used = |it: &Departure| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
     let departed = view.departed.iter().enumerate();
     let (used, avoided): (Vec<_>, Vec<_>) = departed.partition(|(_, it)| is_used(it));
@@ -100,7 +98,7 @@ fn recommendation(advice: &Advice) -> Sentence {
     Sentence::new(template).with("placed", placed(&advice.cpus))
 }
 
-/// `Threads 0 to 5 on CPUs 0-5`, or one by one where the order is another.
+/// Where threads are placed: `Threads 0 to 5 on CPUs 0-5`, or one by one if the CPUs are not in ascending order.
 fn placed(cpus: &[CpuId]) -> Sentence {
     let set: CpuSet = cpus.iter().copied().collect();
     let source = field("cpus").unlisted(1);
@@ -128,12 +126,10 @@ fn field(key: &str) -> Source {
     Source::Field(pointer!("/advice/0/{key}"))
 }
 
-/// The length of a list of the document, or a count in it.
 fn counted(key: &str, count: usize) -> DisplayValue {
     DisplayValue::bare(Number::Count(count as u64), field(key))
 }
 
-/// A number with its bounds in the document.
 fn bounds(key: &str, of: &Bracket, value: impl Fn(&str, f64) -> DisplayValue) -> [DisplayValue; 2] {
     [("0", of.low), ("1", of.high)].map(|(end, number)| value(&format!("{key}/{end}"), number))
 }
@@ -165,7 +161,6 @@ fn prices(view: &AdviceView, advice: &Advice) -> Table {
     Table::new(columns).with(best.chain(others))
 }
 
-/// A usual placement in words.
 fn words(name: &str) -> &'static str {
     match name {
         "system-order" => "first CPUs by number",
@@ -242,7 +237,7 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     blocks
 }
 
-/// Lines to be copied are never broken.
+/// Lines to copy, which are never wrapped.
 fn to_copy(snippets: Vec<Snippet>) -> Block<'static> {
     Block::drawing(move |_| {
         snippets
@@ -260,7 +255,7 @@ mod tests {
     use crate::report::Style;
     use coretalk_model::advise::{CpuDistances, Graph, advise};
 
-    /// Two halves of four, 20 and 85 ns.
+    /// Two groups of four CPUs: 20 ns inside, `across` between them.
     fn view(threads: usize, pattern: Pattern, across: f64) -> AdviceView {
         let halves = ["0,2,4,6", "1,3,5,7"].map(|list| list.parse::<CpuSet>().unwrap());
         let ns = |a: CpuId, b: CpuId| Some(if a.0 % 2 == b.0 % 2 { 20.0 } else { across });

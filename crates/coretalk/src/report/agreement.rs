@@ -1,4 +1,4 @@
-//! How the levels that the system reports stand to those that the latencies show.
+//! How the levels that the system reports agree with those that the latencies show.
 
 use super::lists::cpus;
 use super::scope::level_words;
@@ -6,12 +6,11 @@ use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{Agreement, Findings, Standing, Structure};
 
-/// A number of a reported level in the document.
 fn field(at: usize, key: &str, number: Number) -> DisplayValue {
     DisplayValue::field(pointer!("/topology/agreement/{at}/{key}"), number)
 }
 
-/// What the system reports and the latencies contradict, one line each.
+/// Reported levels that the latencies contradict, one line each.
 pub fn doubts(findings: &Findings, unit: &'static str) -> Vec<Block<'static>> {
     let against = findings.agreement.iter().enumerate().filter_map(|(at, held)| match held.standing {
         Standing::Conflict => Some(conflict(at, held, unit)),
@@ -40,7 +39,7 @@ fn conflict(at: usize, held: &Agreement, unit: &'static str) -> Sentence {
         .with("evidence", Sentence::joined(evidence, "; "))
 }
 
-/// Each reported level, and what the latencies show of it.
+/// A table of the reported levels and what the latencies show of each.
 pub fn table(structure: &Structure, agreement: &[Agreement], unit: &'static str) -> Table {
     let columns = [
         Column::words("reported"),
@@ -66,7 +65,6 @@ pub fn table(structure: &Structure, agreement: &[Agreement], unit: &'static str)
     Table::new(columns).with(rows)
 }
 
-/// Its groups of two CPUs or more.
 fn count_of_groups(held: &Agreement) -> DisplayValue {
     DisplayValue::bare(Number::Count(held.groups.len() as u64), Source::Groups(held.level, 2))
 }
@@ -99,7 +97,8 @@ fn standing_words(at: usize, held: &Agreement, structure: &Structure) -> Sentenc
     }
 }
 
-/// As modules of small cores are, by more than the scatter of a level.
+/// Whether pairs are slower within a group than across, by more than the scatter of a level, as modules of small cores
+/// are.
 fn is_slower_inside(held: &Agreement) -> bool {
     matches!((held.inside, held.across), (Some(inside), Some(across)) if inside > 1.05 * across)
 }

@@ -1,4 +1,4 @@
-//! What of two sides is compared with what, in words: a reader must not mistake levels that were matched for the same pairs.
+//! Describes which parts of two sides are compared, so that matched levels are not mistaken for identical pairs.
 
 use super::compare::paths::median_source;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence};
@@ -7,15 +7,13 @@ use coretalk_model::CpuSet;
 use coretalk_model::compare::{Alignment, Comparison, Doubt, Letter, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
 
-/// What no shape tells.
+/// What the shape of the levels cannot show.
 const UNKNOWN: &str =
     "Latencies alone do not show whether groups are threads of a core or cores of a cluster.";
-/// Sizes that are listed one by one.
 const MAX_SIZES: usize = 3;
-/// Groups that are listed one by one.
 const MAX_GROUPS: usize = 8;
 
-/// Why not every pair is compared with itself; `None` where it is. A side is called as the user named it.
+/// Why not every pair is compared with itself; `None` if every pair is. Sides have the names that the user gave.
 pub fn pairing_words(
     alignment: &Alignment,
     comparison: &Comparison,
@@ -27,7 +25,6 @@ pub fn pairing_words(
     (!words.is_empty()).then(|| Sentence::joined(words, " "))
 }
 
-/// What the levels are that look alike and take other times.
 fn doubts_words(
     doubts: &[Doubt],
     alignment: &Alignment,
@@ -47,7 +44,6 @@ fn doubts_words(
         .then(|| with_sides(said, called).with("all", Sentence::joined(all, "; ")).with("what", what))
 }
 
-/// How long pairs of a level take on both sides.
 fn doubt_words(doubt: &Doubt, comparison: &Comparison, [a, b]: &[String; 2]) -> Sentence {
     let level = match doubt.level.as_str() {
         "all" => "all pairs".into(),
@@ -79,7 +75,7 @@ fn with_sides(said: Sentence, [a, b]: &[String; 2]) -> Sentence {
     said.with_name("a", a).with_name("b", b)
 }
 
-/// Why pairs are not compared with themselves; `None` where they are.
+/// Why pairs are not compared with themselves; `None` if they are.
 fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String; 2]) -> Option<Sentence> {
     let [a, b] = alignment.levels();
     let both = |template| {
@@ -132,7 +128,7 @@ fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String;
     })
 }
 
-/// Which CPUs belong together where no system reports it, a line for each level.
+/// The groups of CPUs where no system reports them, one line for each level.
 pub(super) fn groups(alignment: &Alignment, [first, second]: &[String; 2]) -> Vec<Sentence> {
     let [a, b] = alignment.levels();
     match alignment.pairing() {
@@ -158,7 +154,7 @@ fn listed(levels: &Levels, of: Option<&String>, from: &'static str) -> Vec<Sente
     shown.collect()
 }
 
-/// The groups of a side in words, finest first: `12 groups of 2 in 2 groups of 12`.
+/// The groups of a side, finest level first: `12 groups of 2 in 2 groups of 12`.
 fn makeup(levels: &Levels) -> Sentence {
     let shown = levels.observed().unwrap_or_default();
     let alone = shown.last().map_or(0, |level| level.alone);
@@ -172,7 +168,7 @@ fn makeup(levels: &Levels) -> Sentence {
     }
 }
 
-/// `4 groups of 3`; of several sizes the largest number of groups first.
+/// Sizes of groups: `4 groups of 3`; of several sizes, the one with the most groups comes first.
 fn sizes(groups: &[CpuSet]) -> Sentence {
     let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
     for group in groups {

@@ -1,4 +1,4 @@
-//! The answer: what a map shows ([`MapFinding`]), in one sentence above it, and what to do with it.
+//! The answer: what a map shows ([`MapFinding`]) as one sentence, and the recommendation that follows from it.
 
 use super::fmt;
 use super::ladder::kind_words;
@@ -18,32 +18,30 @@ use coretalk_model::latency::{LatencyMap, TailSeries};
 use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, CpuSet, Level, Relation, Scope, Topology};
 
-/// What a map of several pairs shows: a sentence, and the numbers in it.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// The sentence, with its doubt.
+    /// The sentence, including its doubt.
     pub sentence: Sentence,
-    /// The numbers in the order of the sentence; none where no number represents the map.
+    /// The numbers in the order of the sentence; empty if no number represents the map.
     pub numbers: Vec<KeyNumber>,
-    /// Why it should not be trusted.
+    /// Why the answer should not be trusted.
     pub doubt: Option<&'static str>,
 }
 
-/// A number of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct KeyNumber {
     pub ns: f64,
-    /// What it is of: `inside an L3`.
+    /// What the number describes: `inside an L3`.
     pub words: String,
 }
 
-/// What a map of several pairs shows; `None` where it has no value, or is not of latencies.
+/// What a map of several pairs shows; `None` if it has no value or does not hold latencies.
 pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     let finding = MapFinding::of(map, report.watch(), &report.topology)?;
     let words = Words { kernel: map.kernel.to_string(), finding: &finding, topology: &report.topology };
     let (said, numbers) = words.groups();
     if let Some(levels) = &finding.levels {
-        // Each cell is the most frequent level of its pair.
+        // Each cell holds the most frequent level of its pair.
         let usual = match numbers[..] {
             [_] if finding.is_uniform => Sentence::new("Usually {groups}").with("groups", said),
             _ => Sentence::new("No single number"),
@@ -56,7 +54,7 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
             .with("usual", usual)
             .with("pair", pair)
             .with("levels", states::levels(levels, None));
-        // The other levels are the doubt.
+        // The other levels are the doubt, and the sentence already states them.
         return Some(Answer { sentence, numbers: Vec::new(), doubt: None });
     }
     let doubt = finding.is_doubtful.then_some("most pairs are doubtful");
@@ -67,15 +65,14 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     Some(Answer { sentence, numbers, doubt })
 }
 
-/// What a map of several pairs shows, in one sentence.
 pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<Sentence> {
     answer(report, map).map(|answer| answer.sentence)
 }
 
-/// `Tail, net of the clock: up to 296 ns on CPUs 1 → 8 but for 836 of 836 372 hops (0.1 %), at most 1.82 µs (CPUs 1 → 8)`.
+/// The tail of a map: `Tail, net of the clock: up to 296 ns on CPUs 1 → 8 but for 836 of 836 372 hops …`.
 pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
     let TailFinding { pair, p99_9_ns, events, beyond, slowest_pair, slowest_ns } = TailFinding::of(tails)?;
-    // A pair has a distribution of round trips and one at a rate.
+    // Each pair has two series: one of round trips and one at a rate.
     let field = |pair, key| {
         let at = tails.iter().position(|tail| tail.placement == pair).unwrap_or(tails.len());
         Source::Field(pointer!("/series/{}/{key}", 2 * at))
@@ -99,7 +96,6 @@ pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
     )
 }
 
-/// A finding in words.
 struct Words<'a> {
     kernel: String,
     finding: &'a MapFinding,
@@ -107,7 +103,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`;
+    /// The groups of a map: `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`;
     /// `36 ns P–P, 44 P–E, 52 E–E same cluster, 44 E–E other cluster: slower inside a cluster than out of it`.
     fn groups(&self) -> (Sentence, Vec<KeyNumber>) {
         let MapFinding { shape, groups, siblings, .. } = self.finding;
@@ -140,7 +136,6 @@ impl Words<'_> {
         (Sentence::new("{parts}").with("parts", Arg::Parts(parts, ", ")), numbers)
     }
 
-    /// What a group is.
     fn words(&self, group: &PairGroup) -> Sentence {
         let MapFinding { shape, groups, .. } = self.finding;
         match (shape, &group.classes) {
@@ -150,7 +145,7 @@ impl Words<'_> {
                 let kinds = PlainText::untrusted(&kind_words(classes));
                 match alike().count() {
                     1 => Sentence::new("{kinds}").with("kinds", kinds),
-                    // Of kinds that have clusters, what shares only more is in two of them.
+                    // If these kinds of cores have clusters, pairs that share only an L3 are in different clusters.
                     _ if clustered && group.relation == Relation::L3 => {
                         Sentence::new("{kinds} other cluster").with("kinds", kinds)
                     }
@@ -165,7 +160,7 @@ impl Words<'_> {
             (MapShape::Levels { .. }, None) => {
                 let nearest = Scope::of(groups[0].relation, self.topology);
                 match Scope::of(group.relation, self.topology) {
-                    // A cache has one name for one and several.
+                    // The name of a cache is the same in singular and plural.
                     Scope::Across(level @ (Level::L2 | Level::L3))
                         if groups.len() == 2 && nearest == Scope::Inside(level, None) =>
                     {
@@ -178,7 +173,6 @@ impl Words<'_> {
         }
     }
 
-    /// The pairs of the only group.
     fn pairs_of(&self, group: &PairGroup) -> Sentence {
         match group.relation {
             relation if relation != Relation::Machine && !self.finding.is_whole => {
@@ -188,7 +182,7 @@ impl Words<'_> {
         }
     }
 
-    /// The pairs of all groups: those of the machine only where every pair of it has a value.
+    /// Describes the pairs of all groups; names the whole machine only if every pair has a value.
     fn all_pairs(&self) -> &'static str {
         match (self.finding.is_whole, self.topology.level(Level::Core).is_empty()) {
             (false, _) => "between these CPUs",
@@ -197,7 +191,6 @@ impl Words<'_> {
         }
     }
 
-    /// The words of the last group, and how it compares with the first.
     fn compared(&self, words: Sentence) -> Sentence {
         let MapFinding { shape, groups, .. } = self.finding;
         match (shape, self.finding.ratio()) {
@@ -240,7 +233,7 @@ impl Words<'_> {
         numbers.map(|(ns, words)| KeyNumber { ns, words: fmt::sentence(&words) }).to_vec()
     }
 
-    /// A number of a group; its unit is stated with the first.
+    /// A number of a group without a unit; the first number of the sentence states it.
     fn value(&self, group: &PairGroup, statistic: Statistic, ns: f64) -> DisplayValue {
         let source = self.source(group, statistic);
         DisplayValue { number: Number::Short(ns), unit: DisplayUnit::OfColumn(1.0), source }
@@ -261,7 +254,7 @@ fn place(scope: Scope) -> Sentence {
     Sentence::new("{pairs}").with("pairs", Arg::Place(scope))
 }
 
-/// Where threads that talk should run, as far as this map shows it, and who knows more.
+/// Where communicating threads should run according to this map, and which command gives more detail.
 pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'static>> {
     let map = report.maps().first().filter(|map| map.protocol.is_latency())?;
     let moved = report.watch().is_some_and(levels_changed);
@@ -274,7 +267,8 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     });
     let near = contrasts(map, topology).into_iter().find_map(|contrast| {
         let group = contrast.groups.iter().find(has_cores)?;
-        // Some CPUs of what lies further out are far from each other.
+        // A group of an outer level need not be near: some of its CPUs may be far from each other. It is near if it is
+        // one domain.
         let is_near = Some(contrast.level) == innermost
             || topology.level(contrast.level).iter().any(|domain| domain.cpus == *group);
         (is_near && contrast.across_ns / contrast.inside_ns >= VISIBLE_CONTRAST).then(|| group.clone())
@@ -293,7 +287,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     let bound =
         where_to.map(|where_to| Sentence::new("threads that talk to each other: {to}").with("to", where_to));
     let cpus = map.cells.cpus().len() as u64;
-    // An advice asks for as many CPUs, and for values of half of the pairs.
+    // `advise` needs at least four CPUs and values for half of the pairs.
     let is_enough = cpus >= 4 && 4 * overall(map).measured >= cpus * (cpus - 1);
     let advice = saved.name().filter(|_| is_enough && !moved);
     let advice = advice.map(|id| {
@@ -303,7 +297,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     (!parts.is_empty()).then_some(Block::Parts(parts))
 }
 
-/// A guest whose host moves it has no CPUs that stay near each other.
+/// Advice for a guest whose host migrates its CPUs: no CPUs stay near each other.
 fn elsewhere(report: &RunReport) -> Option<Sentence> {
     report.environment.hypervisor.as_ref()?;
     let worst = MovingLevels::of(report.watch()?)?.planned.point;
@@ -315,7 +309,7 @@ fn elsewhere(report: &RunReport) -> Option<Sentence> {
     Some(said.with("worst", worst))
 }
 
-/// The kind of core of a hybrid whose cores are visibly nearer to each other than any other two are.
+/// The core kind of a hybrid machine whose cores are clearly nearer to each other than any other pair of cores.
 fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let cores = || classes.iter().filter(|of| of.relation != Relation::Smt);
     let nearest = cores().min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))?;
@@ -332,7 +326,7 @@ fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) ->
     Some(said.with_name("kind", kind).with("cpus", cpus))
 }
 
-/// Where all cores of a machine are about equally near, none are better.
+/// If all cores of the machine are about equally near, any core will do.
 fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let is_whole = MapFinding::of(map, None, topology)?.is_whole;
     (is_whole && map.cells.cpus().len() > 2 && is_flat(map, topology))

@@ -1,5 +1,5 @@
-//! What a probe found, in one sentence: its [`Ranking`] in words. Which subjects are compared, under which condition, and
-//! what that shows is decided in the model.
+//! The [`Ranking`] of a probe in one sentence. The model decides what is compared, under which condition, and what
+//! follows.
 
 use super::trial_words::place_sentence;
 use super::{fmt, parameters};
@@ -9,16 +9,13 @@ use coretalk_measure::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
 use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
 
-/// Names that stand in a list of those that are alike; more are counted.
 const MAX_ALIKE: usize = 3;
 
-/// The ranking of a probe; `None` where it has no number.
 pub(super) fn of_probe<'a>(report: &RunReport, series: &'a SeriesReport, probe: &str) -> Option<Ranking<'a>> {
     let declared = probes::series_by_id(probe)?.parameters();
     ranking(&series.settings, &series.result, probe, declared, &report.topology)
 }
 
-/// The rankings of a probe under every condition.
 pub(super) fn under_every_condition<'a>(
     report: &RunReport,
     series: &'a SeriesReport,
@@ -28,14 +25,13 @@ pub(super) fn under_every_condition<'a>(
     rankings(&series.settings, &series.result, probe, declared, &report.topology)
 }
 
-/// `(alike: ttas, mcs)`; `None` for none.
+/// Equally good subjects: `(alike: ttas, mcs)`; `None` for an empty list.
 pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
     let names = names(like.iter().map(|&index| called(ranking, index)));
     (!like.is_empty()).then(|| Sentence::new("(alike: {names})").with("names", names))
 }
 
-/// The name of a subject; one without a name, such as the clock of this program beside those of runtimes, is called by its
-/// quantity.
+/// The name of a subject; without one, as for this program's clock among runtimes, the name of its quantity.
 fn called(ranking: &Ranking<'_>, subject: usize) -> Sentence {
     match &ranking.subjects[subject].name {
         none if none.is_empty() => bare_title(ranking.quantity),
@@ -43,14 +39,13 @@ fn called(ranking: &Ranking<'_>, subject: usize) -> Sentence {
     }
 }
 
-/// Under what the subjects are compared: `capacity 1000, same L3`; empty where all trials of the probe share it.
+/// The condition of the comparison: `capacity 1000, same L3`; empty if all trials of the probe share it.
 pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Sentence> {
     let parameters = &ranking.condition.parameters;
     let mut words: Vec<Sentence> =
         parameters.iter().map(|(name, value)| parameter_sentence(name, value)).collect();
     let has_number = parameters.iter().any(|(_, value)| matches!(value, Value::Number(_)));
     let place = match ranking.condition.placement {
-        // How many CPUs there are is shown by a number.
         Some(placement) if placement.len() <= 2 || !has_number => {
             Some(place_sentence(&report.topology, placement))
         }
@@ -60,7 +55,7 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
     words
 }
 
-/// A parameter as it distinguishes rows: a name alone, `std-mutex`; a number with what it is, `capacity 10`.
+/// A parameter in a condition: text alone, `std-mutex`; a number with its name, `capacity 10`.
 fn parameter_sentence(name: &str, value: &Value) -> Sentence {
     match value {
         Value::Number(_) => {
@@ -70,7 +65,6 @@ fn parameter_sentence(name: &str, value: &Value) -> Sentence {
     }
 }
 
-/// The result of a subject.
 pub(super) fn value_of(quantity: &Quantity, subject: &Subject<'_>) -> DisplayValue {
     let (trial, statistic) = (subject.trial.spec.id(), Statistic::Estimate);
     DisplayValue {
@@ -80,7 +74,7 @@ pub(super) fn value_of(quantity: &Quantity, subject: &Subject<'_>) -> DisplayVal
     }
 }
 
-/// `over 3 pairs` and a mark where the value may be wrong by more than its interval.
+/// Qualifiers of a value: `over 3 pairs`, and a mark if the value may be wrong by more than its interval.
 pub(super) fn qualifiers(subject: &Subject<'_>) -> Vec<Sentence> {
     let pairs = (subject.placements > 1).then(|| {
         Sentence::new("over {number} pairs").with("number", DisplayValue::listed(subject.placements))
@@ -88,18 +82,16 @@ pub(super) fn qualifiers(subject: &Subject<'_>) -> Vec<Sentence> {
     pairs.into_iter().chain(subject.may_be_wrong.then(|| Sentence::new("!"))).collect()
 }
 
-/// `3.61 µs ±2 % over 3 pairs !`.
+/// A result with its qualifiers: `3.61 µs ±2 % over 3 pairs !`.
 fn number(quantity: &Quantity, subject: &Subject<'_>) -> Sentence {
     let value = Sentence::new("{value}").with("value", value_of(quantity, subject));
     joined(" ", [value].into_iter().chain(qualifiers(subject)))
 }
 
-/// A ranking in one sentence.
 pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
     let Ranking { quantity, subjects, verdict, .. } = ranking;
     let number = |index: usize| number(quantity, &subjects[index]);
     let name = |index: usize| called(ranking, index);
-    // A name, `is fastest`, and the names of those that are alike.
     let placed = |index: usize, end: &'static str, like: &[usize]| {
         let place = Sentence::new("{name} is {end}").with("name", name(index)).with("end", end);
         joined(" ", [place].into_iter().chain(alike(ranking, like)))
@@ -161,7 +153,7 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
     }
 }
 
-/// `not ranked: per-thread (a bound), racy (a wrong answer)`; `None` where all are.
+/// Unranked subjects: `not ranked: per-thread (a bound), racy (a wrong answer)`; `None` if all subjects are ranked.
 pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
     let mut reasons: Vec<(Unranked, Vec<&str>)> = Vec::new();
     for (name, reason) in &ranking.unranked {
@@ -182,7 +174,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
             Unranked::NoResult => "no result",
         };
         match of[..] {
-            // The probe has one subject alone, which has no name.
+            // The probe has only one subject, which has no name.
             [""] => Sentence::new("{why}"),
             _ => {
                 let names = names(of.into_iter().map(Sentence::name));
@@ -196,7 +188,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
     has_any.then(|| Sentence::new("not ranked: {reasons}").with("reasons", Arg::Parts(reasons, ", ")))
 }
 
-/// `ttas, mcs, tas, 2 others`.
+/// A list of names, cut if long: `ttas, mcs, tas, 2 others`.
 fn names(of: impl Iterator<Item = Sentence>) -> Arg {
     let mut names: Vec<Sentence> = of.collect();
     let more = names.len().saturating_sub(MAX_ALIKE);
@@ -213,7 +205,6 @@ fn joined(between: &'static str, parts: impl Iterator<Item = Sentence>) -> Sente
     Sentence::new("{parts}").with("parts", Arg::Parts(parts.collect(), between))
 }
 
-/// What the best number of a quantity is called, and the worst.
 fn ends(quantity: &Quantity) -> [&'static str; 2] {
     match (quantity.unit, quantity.better) {
         (Unit::Ns | Unit::PerSecond(_), _) => ["fastest", "slowest"],
@@ -222,7 +213,7 @@ fn ends(quantity: &Quantity) -> [&'static str; 2] {
     }
 }
 
-/// What a quantity is, as a sentence begins: `Time until a sleeping thread runs again, median`.
+/// The quantity as the start of a sentence: `Time until a sleeping thread runs again, median`.
 fn subject(quantity: &Quantity) -> Sentence {
     let words = match (quantity.unit, quantity.meaning) {
         (Unit::PerSecond(what), _) => Sentence::new("{what} per second").with("what", what),
@@ -233,7 +224,7 @@ fn subject(quantity: &Quantity) -> Sentence {
     Sentence::new("{words}{median}").with("words", words).with("median", median).capitalized()
 }
 
-/// The heading of a quantity without its unit, which stands with each number.
+/// The heading of a quantity without its unit, which each number states.
 pub(super) fn bare_title(quantity: &Quantity) -> Sentence {
     Sentence::joined(quantity.title.split(' ').filter(|word| *word != "ns").map(Sentence::from), " ")
 }

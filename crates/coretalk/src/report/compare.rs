@@ -17,31 +17,31 @@ use crate::render::markdown;
 use coretalk_model::Topology;
 use coretalk_model::compare::{Alignment, Comparison, Mismatch, Weight};
 
-/// One side in words.
+/// A side of a comparison, in words.
 #[derive(Debug, Clone)]
 pub struct SideView {
     /// Short name.
     pub name: String,
-    /// Machine.
+    /// Name of the machine.
     pub machine: String,
-    /// When it was measured.
+    /// Time of the measurement.
     pub started: Option<String>,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// Whether everybody may see its name: that of a run is a part of its id, that of a file was given.
+    /// Whether the name may be public: the name of a run is a part of its id, the name of a file was given.
     pub is_public: bool,
-    /// What the user calls it: the name before `=`, that of the file, or the tag of a run.
+    /// The user's name for it: the name before `=`, the name of the file, or the tag of a run.
     pub given: Option<String>,
 }
 
-/// Everything that the screen shows.
+/// The content of the screen.
 #[derive(Debug, Clone)]
 pub struct CompareView<'a> {
-    /// A and B.
+    /// Sides A and B.
     pub sides: [SideView; 2],
     /// Conditions that differ.
     pub mismatches: &'a [Mismatch],
-    /// What was found.
+    /// The result.
     pub comparison: &'a Comparison,
     /// Which parts of the two sides are compared with each other.
     pub alignment: &'a Alignment,
@@ -49,23 +49,23 @@ pub struct CompareView<'a> {
     pub is_forced: bool,
     /// Whether a side is a file of another tool.
     pub files: bool,
-    /// The least share that counts.
+    /// The smallest relative difference that counts.
     pub least: f64,
 }
 
 impl CompareView<'_> {
-    /// What the two sides are called: as the user named them, else A and B.
+    /// The names of the two sides: those that the user gave, else A and B.
     pub fn called(&self) -> [String; 2] {
         called(&self.sides)
     }
 
-    /// What a system reports, where pairs are grouped by that.
+    /// The topology that pairs are grouped by, if the system reports one.
     pub(super) fn topology(&self) -> Option<&Topology> {
         self.alignment.levels()[0].topology()
     }
 }
 
-/// What two sides are called: as the user named them, else A and B.
+/// The names of two sides: those that the user gave, else A and B.
 pub fn called(sides: &[SideView; 2]) -> [String; 2] {
     let letters = ["A", "B"].map(str::to_owned);
     let mut named = letters.clone();
@@ -77,7 +77,6 @@ pub fn called(sides: &[SideView; 2]) -> [String; 2] {
     if named[0] == named[1] { letters } else { named }
 }
 
-/// Characters of a name in sentences and headings.
 const MAX_OF_A_NAME: usize = 20;
 
 /// The screen.
@@ -105,7 +104,7 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     blocks
 }
 
-/// The same as Markdown, for pull requests and forums.
+/// The screen as Markdown, for pull requests and forums.
 pub fn markdown(view: &CompareView<'_>) -> String {
     let called = view.called();
     let escaped = |said: &Sentence| markdown::escaped(&fmt::sentence(said));
@@ -135,7 +134,6 @@ pub fn markdown(view: &CompareView<'_>) -> String {
     text
 }
 
-/// Both sides by a template of `{called}` and `{side}`.
 pub(super) fn sides_words(view: &CompareView<'_>, template: &'static str) -> impl Iterator<Item = Sentence> {
     let sides = view.called().into_iter().zip(&view.sides).zip(["a", "b"]);
     sides.map(move |((called, side), key)| {
@@ -152,7 +150,6 @@ fn side_words(side: &SideView, key: &str) -> Sentence {
     Sentence::joined(parts, " · ")
 }
 
-/// The conditions that differ, a line each.
 pub(super) fn mismatches_words(view: &CompareView<'_>) -> impl Iterator<Item = Sentence> {
     let [first, second] = view.called();
     let side = |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 48));

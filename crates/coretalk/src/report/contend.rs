@@ -1,5 +1,4 @@
-//! Contention: a table for each pair of sections, what stands behind one of its columns, and whether the counts were
-//! exact.
+//! Contention: a table for each pair of sections, details of one of its columns, and whether the counts were exact.
 
 use super::trial_cells::{self, MICROS, PERCENT, PLAIN, percentile, value};
 use super::trial_words::remarks;
@@ -11,14 +10,11 @@ use coretalk_model::contend::{MethodTable, exactness, least_overlap, lost, names
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{SeriesResult, TrialResult};
 
-/// From this width on the second table has every column.
+/// Width from which the table of details shows every column.
 const ROOMY: usize = 100;
-/// CPUs of an arrangement that are listed.
 const MAX_CPUS: usize = 8;
-/// Wrong counts that are told one by one.
 const MAX_WRONG: usize = 4;
 
-/// Everything about the contention of a run.
 pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Block<'static>> {
     let mut blocks = vec![Block::Prose(
         "ns per operation and thread: wall time × threads / operations. s: threads share CPUs and poll instead of \
@@ -66,7 +62,6 @@ fn threads_sentence(template: &'static str, threads: usize) -> Sentence {
     Sentence::pluralized(template, chosen("threads", Number::Count(threads as u64), Unit::Number))
 }
 
-/// A parameter.
 fn chosen(name: &str, number: Number, unit: Unit) -> DisplayValue {
     let source = Source::Parameter { trial: None, name: name.to_owned() };
     DisplayValue { number, unit: DisplayUnit::Own(unit), source }
@@ -75,7 +70,6 @@ fn chosen(name: &str, number: Number, unit: Unit) -> DisplayValue {
 fn by_threads(of: &MethodTable<'_>) -> Table {
     let titles = of.threads.iter().enumerate().map(|(index, &threads)| match index {
         0 => threads_sentence("{number} thread{s}", threads),
-        // The word once is enough.
         _ => threads_sentence("{number}", threads),
     });
     let columns = [Column::words("method")].into_iter().chain(titles.map(|it| Column::numbers(it).marked()));
@@ -96,7 +90,7 @@ fn cell(trial: Option<&TrialResult>) -> Cell {
     value(trial, names::THREAD_NS, PLAIN).marked(mark)
 }
 
-/// What stands behind the column of the most threads that have a CPU each.
+/// Details of the column with the most threads that have a CPU each.
 fn detail(of: &MethodTable<'_>) -> Option<Table> {
     let threads = of.full()?;
     let columns = [
@@ -137,7 +131,7 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
     Some(Table::new(columns).about(threads_sentence("With {number} thread{s}", threads)).with(rows))
 }
 
-/// Whether memory holds what the threads added.
+/// Whether the memory holds the sum that the threads added.
 fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
     let exactness = exactness(trials.iter().copied());
     let mut sentences = Vec::new();

@@ -1,11 +1,11 @@
-//! [`ColorDepth`]: how many colours a terminal shows, as its environment says, and how wide it is.
+//! [`ColorDepth`]: the number of colours that the environment allows; and the size of the terminal.
 
 use std::io::IsTerminal;
 
-/// How many colours may be used.
+/// The number of colours that may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColorDepth {
-    /// No escape sequence at all.
+    /// No escape sequences.
     None,
     /// The sixteen named colours.
     Ansi16,
@@ -15,42 +15,42 @@ pub enum ColorDepth {
     TrueColor,
 }
 
-/// What the user asked for (`--color`).
+/// The colour option (`--color`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
-    /// As terminal and environment say.
+    /// Decided by the terminal and the environment.
     #[default]
     Auto,
-    /// Colour even into a pipe.
+    /// Colours even if the output is a pipe.
     Always,
-    /// None.
+    /// No colours.
     Never,
 }
 
 /// Whether the output is a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// A person looks at it.
+    /// A terminal.
     Terminal,
     /// A pipe or a file.
     Other,
 }
 
 impl Output {
-    /// What standard output is.
+    /// The kind of standard output.
     pub fn stdout() -> Output {
         if std::io::stdout().is_terminal() { Output::Terminal } else { Output::Other }
     }
 
-    /// What standard error is.
+    /// The kind of standard error.
     pub fn stderr() -> Output {
         if std::io::stderr().is_terminal() { Output::Terminal } else { Output::Other }
     }
 }
 
 impl ColorDepth {
-    /// What to use: `--color` first, then `NO_COLOR` (<https://no-color.org>: any value but the empty one), then
-    /// `CLICOLOR_FORCE`, then whether a terminal is there and what `COLORTERM` and `TERM` say of it.
+    /// The colours to use: decided by `--color`, then `NO_COLOR` (<https://no-color.org>: any value but the empty one),
+    /// then `CLICOLOR_FORCE`, then whether the output is a terminal and its `COLORTERM` and `TERM`.
     pub fn detect(
         choice: ColorChoice,
         output: Output,
@@ -69,7 +69,6 @@ impl ColorDepth {
     }
 }
 
-/// What the terminal shows as far as its variables tell.
 fn supported(variable: &impl Fn(&str) -> Option<String>) -> ColorDepth {
     let term = variable("TERM").unwrap_or_default();
     let colors = variable("COLORTERM").unwrap_or_default();
@@ -84,11 +83,11 @@ fn supported(variable: &impl Fn(&str) -> Option<String>) -> ColorDepth {
     }
 }
 
-/// Width of a screen that is not on a terminal.
+/// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: usize = 100;
 
-/// Columns of the output: `COLUMNS` where it is a number, else the terminal's size, else [`DEFAULT_WIDTH`]. Never
-/// less than 40, where no table fits, nor more than 400, where no line can be read.
+/// The width of the output: `COLUMNS` if it is a number, else the size of the terminal, else [`DEFAULT_WIDTH`]. It is
+/// clamped to 40, below which no table fits, and 400, above which lines are unreadable.
 pub fn width(output: Output, variable: impl Fn(&str) -> Option<String>) -> usize {
     let asked = variable("COLUMNS").and_then(|columns| columns.trim().parse::<usize>().ok());
     let terminal = || match output {
@@ -98,7 +97,7 @@ pub fn width(output: Output, variable: impl Fn(&str) -> Option<String>) -> usize
     asked.filter(|&columns| columns > 0).or_else(terminal).unwrap_or(DEFAULT_WIDTH).clamp(40, 400)
 }
 
-/// Rows of the terminal on standard error; `None` where there is none.
+/// Height in rows of the terminal on standard error; `None` if it is not a terminal.
 pub fn height() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stderr()).map(|(_, height)| usize::from(height.0))
 }

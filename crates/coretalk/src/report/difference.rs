@@ -13,16 +13,16 @@ use coretalk_model::compare::{
 };
 use std::collections::BTreeMap;
 
-/// A difference that is not shown keeps its number and this share of its colour.
+/// Share of the colour that an unproven difference keeps; its number is shown in full.
 pub const PALE: f64 = 0.15;
 
-/// Two runs, B against A.
+/// Two runs, B compared with A.
 #[derive(Debug)]
 pub struct Differing<'a> {
     a: &'a ReportInput<'a>,
     b: &'a ReportInput<'a>,
     mismatches: Vec<Mismatch>,
-    /// `None` where the two are different experiments.
+    /// `None` if the two are different experiments.
     comparison: Option<Comparison>,
     alignment: Alignment,
 }
@@ -30,20 +30,20 @@ pub struct Differing<'a> {
 /// The difference of two maps.
 #[derive(Debug)]
 pub struct DifferenceMap<'a> {
-    /// The map of A: CPUs, order and rows are its own.
+    /// The map of A, which defines CPUs, order and rows.
     pub of: &'a Map,
-    /// B ÷ A - 1 in percent where A has cells; nothing where a side was not measured.
+    /// B ÷ A - 1 in percent for the cells of A; empty where a side was not measured.
     pub columns: Columns,
-    /// Which cells differ, shown beyond doubt.
+    /// For each cell, whether the difference is proven.
     pub shown: Vec<bool>,
-    /// The verdict on each cell in words.
+    /// The verdict on each cell, in words.
     pub verdicts: Vec<String>,
-    /// What the map shows, in one line.
+    /// The title of the map, in one line.
     pub question: String,
 }
 
 impl<'a> Differing<'a> {
-    /// Compares the second of two runs with the first; nothing of other numbers of runs, or where neither holds a map.
+    /// Compares the second of two runs with the first; `None` for another number of runs, or if one holds no map.
     pub fn of(inputs: &'a [ReportInput<'a>]) -> Option<Differing<'a>> {
         let [a, b] = inputs else { return None };
         let [left, right] = [a, b].map(ReportInput::side);
@@ -57,7 +57,7 @@ impl<'a> Differing<'a> {
         Some(Differing { a, b, mismatches, alignment, comparison })
     }
 
-    /// Both runs or files. A run is called by its first tag.
+    /// Both runs or files. A run has the name of its first tag.
     fn sides(&self) -> [SideView; 2] {
         [self.a, self.b].map(|input| SideView {
             name: input.name.to_owned(),
@@ -72,7 +72,7 @@ impl<'a> Differing<'a> {
         })
     }
 
-    /// Why nothing is compared; `None` where it is.
+    /// Why nothing is compared; `None` if a comparison exists.
     pub fn refusal(&self) -> Option<Sentence> {
         if self.comparison.is_some() {
             return None;
@@ -93,7 +93,7 @@ impl<'a> Differing<'a> {
         Some(refusal.with("parts", Sentence::joined(parts, ", ")))
     }
 
-    /// The comparison for sentences; `None` where nothing is compared.
+    /// The comparison for sentences; `None` if nothing is compared.
     pub fn words(&self) -> Option<CompareView<'_>> {
         Some(CompareView {
             sides: self.sides(),
@@ -106,8 +106,8 @@ impl<'a> Differing<'a> {
         })
     }
 
-    /// A map of differences for each map of A of which B has the like, in the order of A; none where pairs of one number
-    /// are not known to be the same.
+    /// A difference map for each map of A that B has too, in the order of A. Empty if pairs with the same numbers are
+    /// not known to be the same pairs.
     pub fn maps(&self) -> Vec<DifferenceMap<'a>> {
         let Some(comparison) =
             self.comparison.as_ref().filter(|_| *self.alignment.pairing() == Pairing::Pairs)
@@ -141,7 +141,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String
         .map(|&[row, column]| {
             let [row, column] = [row, column].map(|position| CpuId(own.cpus[position as usize]));
             let pair = if own.symmetric { [row.min(column), row.max(column)] } else { [row, column] };
-            // Files hold both directions of a pair that has one value as it is compared.
+            // A file holds both directions of a pair, but the comparison has one value for the pair.
             let unordered = [pair[0].min(pair[1]), pair[0].max(pair[1])];
             by_pair.get(&pair).or_else(|| by_pair.get(&unordered)).copied()
         })

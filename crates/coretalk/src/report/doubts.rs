@@ -1,4 +1,4 @@
-//! Trials that cannot be trusted, reason by reason.
+//! Untrustworthy trials, grouped by reason.
 
 use super::fmt;
 use super::parameters::{cpu_words, in_role_order, parameters, unbound};
@@ -12,10 +12,8 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::WIDEST_STATED;
 
-/// Reasons that are told one by one; more are counted.
 const MAX_REASONS: usize = 4;
 
-/// Trials that cannot be trusted, by their reason.
 pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let trials = &series.result.trials;
     let precision = Number::Point(series.settings.precision);
@@ -28,7 +26,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
             None => reasons.push((alike, vec![trial])),
         }
     }
-    // What concerns most comes first; the order of the trials decides between equals.
+    // Reasons with the most trials come first; ties keep the order of the trials.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
     let told = reasons.iter().take(MAX_REASONS).map(|(alike, doubted)| {
         let first = doubted.first().map_or(Sentence::new(""), |trial| named(trial));
@@ -69,7 +67,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     told.chain(more).map(Block::Doubt).collect()
 }
 
-/// Reasons that are one doubt, whatever their numbers.
+/// A reason without its numbers, so that trials with the same problem are grouped.
 #[derive(Debug, PartialEq)]
 enum Alike {
     Wide,
@@ -91,7 +89,7 @@ fn reason(trial: &TrialResult) -> Sentence {
     of_trial(trial).unwrap_or("no reason is known".into())
 }
 
-/// The widest half interval of them: 2.04 % is not 2 %.
+/// The widest half interval of these trials, with enough decimals that 2.04 % does not read as 2 %.
 fn worst(doubted: &[&TrialResult]) -> Sentence {
     let width = |trial: &&TrialResult| match trial.reason {
         Some(Reason::Wide(width) | Reason::Steps(width)) => Some((width, trial.spec.id())),
@@ -114,7 +112,6 @@ fn worst(doubted: &[&TrialResult]) -> Sentence {
     Sentence::new("±{widest} %").with("widest", widest)
 }
 
-/// CPUs that are named in a sentence about a trial.
 const MAX_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.

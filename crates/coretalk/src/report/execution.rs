@@ -1,4 +1,4 @@
-//! Which CPUs share the units that execute, in words.
+//! Describes which CPUs share execution units.
 
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
@@ -6,10 +6,9 @@ use crate::reasons::Worded;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
-/// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
-/// nothing is reported.
+/// The results of the tests, and where the system reports something else; `reported` is `None` if it reports nothing.
 pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Block<'static>> {
-    // A system that reports no cores says nothing that could be confirmed or contradicted.
+    // Without reported cores there is nothing to confirm or contradict.
     let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());
     let tested: Vec<(usize, &ExecutionTest, Execution)> = (0..)
         .zip(tests)
@@ -51,7 +50,7 @@ fn verdict_words(
     let is_confirmed = reported.is_some_and(|topology| {
         pairs.iter().all(|(_, test)| are_siblings(topology, test) == (verdict == Execution::Shared))
     });
-    // What is kept on the unit that shows sharing most, by the CPU that keeps more; of cores by the one that keeps less.
+    // Shared units: the strongest effect, by the CPU that keeps more. Separate cores: by the CPU that keeps less.
     let side = usize::from(verdict != Execution::Shared);
     let least = |(at, test): &(usize, &ExecutionTest)| {
         let units = Unit::ALL.iter().filter_map(|&unit| Some((test.kept(unit)?[side], *at, unit)));
@@ -103,7 +102,6 @@ fn are_siblings(topology: &Topology, test: &ExecutionTest) -> bool {
     topology.are_siblings(test.pair[0], test.pair[1])
 }
 
-/// `0+8, 1+9, 7+15`.
 fn pair_list(pairs: &[(usize, &ExecutionTest)]) -> Sentence {
     let pair = |(_, test): &(usize, &ExecutionTest)| {
         Sentence::new("{a}+{b}").with("a", test.pair[0]).with("b", test.pair[1])
@@ -148,7 +146,6 @@ mod tests {
         let hidden = said(&tests, Some(&cores(&["0", "1", "2", "3"])));
         assert!(hidden[0].starts_with(" load test shows SMT siblings: CPUs 0+2"), "{hidden:?}");
         assert!(hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0+2, 1+3 as different cores"));
-        // Nothing is reported of cores, so nothing contradicts it.
         let flat = Topology::flat("0-3".parse().unwrap());
         let untold = said(&tests, Some(&flat));
         assert_eq!(

@@ -1,5 +1,4 @@
-//! What `doctor`, `clock`, `probes` and `--version -v` say: of the state of the machine, of its clock, of what can be
-//! measured, and of how the tool was built.
+//! The screens of `doctor`, `clock`, `probes`, `selftest` and `--version -v`.
 
 use super::fmt::digits::{fixed, grouped, ns};
 use super::saved;
@@ -14,22 +13,22 @@ use coretalk_model::{
     CpuId, Departure, DoctorFinding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict,
 };
 
-/// What a list says of a probe.
+/// An entry in the list of probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRow {
     /// Its stable name.
     pub id: String,
     /// The question it answers.
     pub question: String,
-    /// Unit of its result.
+    /// The unit of its result.
     pub unit: String,
     /// The stable names of its kernels.
     pub kernels: Vec<String>,
-    /// Of a probe of trials: what it measures, by name, and what each does.
+    /// For a probe of trials: the names of what it measures, each with a description.
     pub variants: Vec<(String, String)>,
 }
 
-/// Probes and their kernels in the order of the registry.
+/// Lists probes and their kernels, in the order of the registry.
 pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     for row in rows {
@@ -44,7 +43,6 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
         let variants = row.variants.iter().map(|(name, does)| [name, does].map(|text| Cell::name(text)));
         let table = Table::new(heading.map(Column::words)).with(kernels.chain(variants));
         blocks.push(match table.rows.is_empty() {
-            // What it measures are numbers and placements, which its options choose.
             true => Block::Prose(Sentence::new("see coretalk {id} --help").with_name("id", &row.id)),
             false => Block::Table(table),
         });
@@ -54,10 +52,9 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
     blocks
 }
 
-/// Of the ladder alone: no protocol that a map can have.
+/// A kernel that only the ladder has: maps have no such protocol.
 const RING: &str = "ring";
 
-/// What a kernel does, in a line; empty for one that has no words yet.
 fn timed(kernel: &str) -> Sentence {
     let kernel = KernelId(kernel.to_owned().into());
     let protocol = match kernel.step() {
@@ -85,7 +82,7 @@ fn timed(kernel: &str) -> Sentence {
     Sentence::new("{what}{hint}").with("what", what).with("hint", hint)
 }
 
-/// What to fix first, every finding by falling gravity, and a last line that counts them.
+/// What to fix first, all findings by decreasing severity, and a last line with their counts.
 pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     let mut sorted: Vec<&DoctorFinding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
@@ -100,7 +97,7 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
         table.row([verdict_word(finding.verdict).into(), Cell::name(&finding.id), text.into()]);
     }
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
-    // Beside a failure no warning says that numbers are valid.
+    // If there are failures, the warnings do not claim that numbers are valid.
     let [failed, warned] = match of(Verdict::Fail) {
         0 => ["", " (numbers are valid, but may be worse than the hardware allows)"],
         _ => [" (numbers cannot be trusted, or none can be had)", ""],
@@ -127,16 +124,13 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     first.into_iter().chain([Block::Gap]).chain(rest).collect()
 }
 
-/// The list of findings in a document.
 const DOCTOR: &str = "/environment/doctor";
 
-/// Words of a finding, which is one of a list in the document.
 fn recorded(list: &str, findings: &[DoctorFinding], finding: &DoctorFinding, words: &str) -> Arg {
     let at = findings.iter().take_while(|other| !std::ptr::eq(*other, finding)).count();
     Arg::Recorded(words.to_owned(), Source::Field(format!("{list}/{at}/text")))
 }
 
-/// A finding as a part of a sentence.
 pub(super) fn clause(findings: &[DoctorFinding], finding: &DoctorFinding) -> Arg {
     recorded(DOCTOR, findings, finding, finding.text.trim_end().trim_end_matches('.'))
 }
@@ -166,7 +160,7 @@ fn first_step(findings: &[DoctorFinding]) -> Sentence {
     }
 }
 
-/// Each promise that was tried, and what all of them come to.
+/// The result of each check, and a summary.
 pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>> {
     let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in findings {
@@ -207,7 +201,7 @@ fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// How the tool was built, below its version.
+/// Build facts, shown below the version.
 pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> Vec<Block<'static>> {
     let known = |fact: Option<&str>| fact.map_or("unknown".into(), Sentence::name);
     let linked = Sentence::new(match facts.linking {
@@ -236,7 +230,7 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
     vec![Block::Prose(concat!("coretalk ", env!("CARGO_PKG_VERSION")).into()), Block::Table(table)]
 }
 
-/// Whether the clocks of CPUs agree, the facts, the histogram of costs and the offsets.
+/// Whether the clocks of CPUs agree, then the facts, the histogram of costs and the offsets.
 pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let field = |name: &str, number| DisplayValue::field(pointer!("/environment/clock/{name}"), number);
@@ -322,7 +316,7 @@ fn agreement(agreement: ClockAgreement) -> Sentence {
     }
 }
 
-/// A bar for each cost; rare high costs share the last line.
+/// One bar for each cost; rare high costs share the last line.
 fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
     const MAX_BARS: usize = 12;
     let most = cost.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
@@ -350,10 +344,10 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
     lines
 }
 
-/// How far clocks are apart as a square while it fits, and what is missing in it.
+/// The clock offsets as a square if it fits, and what is missing in it.
 fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) -> Vec<Block<'a>> {
     let cpus = offsets.cpus();
-    // Of a CPU that went away no time would have been enough.
+    // CPUs that went offline are not counted as missing: more time would not have measured them.
     let stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);
     let (told, stayed) = (
         offsets

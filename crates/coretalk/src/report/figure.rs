@@ -1,4 +1,4 @@
-//! Figures of a report: heat map, curves, time line, intervals. Each is drawn once, as a [`Picture`].
+//! The figures of a report: heat map, curves, time line, intervals. Each is drawn once, as a [`Picture`].
 
 pub mod batches;
 mod card;
@@ -25,15 +25,12 @@ use super::fmt::digits::{count, grouped};
 use super::input::Map;
 use super::picture::{Ink, Picture, Type, Weight, text_width};
 
-/// Text of a figure.
 const BODY: Type = Type::of(12.0);
-/// Numbers at axes.
 const SMALL: Type = Type::of(11.0);
 
-/// Dark orange, readable on white: what must not be overlooked.
+/// Colour of warnings: dark orange, readable on white.
 const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);
 
-/// Words in lines that are no wider than a figure.
 fn wrapped(text: &str, width: f64, style: Type) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -48,7 +45,6 @@ fn wrapped(text: &str, width: f64, style: Type) -> Vec<String> {
     lines
 }
 
-/// As much of the text as fits, with `…` where something was cut.
 fn cut(text: &str, width: f64, size: f64) -> String {
     if text_width(text, size, Weight::Regular) <= width {
         return text.to_owned();
@@ -64,7 +60,6 @@ fn cut(text: &str, width: f64, size: f64) -> String {
     kept + "…"
 }
 
-/// Lines of text below a point of a picture; the baseline of the last one.
 fn paragraph(picture: &mut Picture, [left, mut baseline]: [f64; 2], style: Type, lines: &[String]) -> f64 {
     for line in lines {
         baseline += style.size * 1.35;
@@ -73,7 +68,6 @@ fn paragraph(picture: &mut Picture, [left, mut baseline]: [f64; 2], style: Type,
     baseline
 }
 
-/// How many pairs, and how many of them are doubtful or missing.
 fn spread(map: &Map) -> Option<String> {
     let columns = &map.columns;
     let doubtful = doubtful(map);
@@ -84,7 +78,6 @@ fn spread(map: &Map) -> Option<String> {
     (!columns.median.is_empty()).then(|| words.join(" · "))
 }
 
-/// Cells that may be wrong.
 fn doubtful(map: &Map) -> usize {
     (0..map.columns.median.len()).filter(|&cell| map.columns.doubtful(cell)).count()
 }

@@ -6,7 +6,6 @@ use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::findings::{self, Finding, ProbeFinding};
 
-/// What the trials of a probe show.
 pub(super) fn of_probe<'a>(
     report: &RunReport,
     series: &'a SeriesReport,
@@ -16,7 +15,6 @@ pub(super) fn of_probe<'a>(
     findings::of_probe(&series.settings, &series.result, probe, declared, &report.topology)
 }
 
-/// The same in one sentence; `None` where it takes a table.
 pub(super) fn sentence(report: &RunReport, of: &ProbeFinding<'_>) -> Option<Sentence> {
     let found = match &of.finding {
         Finding::Ranked(ranking) => best::sentence(report, ranking),

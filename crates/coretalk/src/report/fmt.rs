@@ -1,4 +1,4 @@
-//! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
+//! Formats numbers and sentences: [`DisplayValue`], [`Sentence`] and [`Cell`] become text here.
 
 pub mod digits;
 
@@ -13,13 +13,12 @@ use digits::{
     p_value, percent, plus_minus, short_ns, signed_percent,
 };
 
-/// A number with its unit, where that is not the unit of its column, and with its interval.
+/// A number with its interval, and with its unit unless the column states it.
 pub fn value(value: &DisplayValue) -> String {
     point(value).join(" ").trim_end().to_owned() + &interval(value)
 }
 
-/// A number without its interval, and its unit: `["3.61", "µs"]`, `["74.2", "M"]`. The unit is empty where the number has
-/// none or its column states it.
+/// A number without its interval, and its unit: `["3.61", "µs"]`, `["74.2", "M"]`. The unit may be empty.
 pub fn point(value: &DisplayValue) -> [String; 2] {
     let DisplayValue { number, unit, .. } = value;
     let (text, unit) = match (number, unit) {
@@ -49,7 +48,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::WithEnds(share), _) => (percent(share.point), ""),
         (Number::Size(size), _) => (percent(size.point.abs()), ""),
-        // A column needs no relation.
+        // In a column, a p-value has no relation.
         (Number::Probability(p), DisplayUnit::OfColumn(_)) if *p >= 0.0001 => (format!("{p:.4}"), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
         (Number::Ends(of), _) => (digits::interval(of.low, of.high), ""),
@@ -80,11 +79,11 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
     [text, unit.to_owned()]
 }
 
-/// A relative difference with its sign; zero has none.
+/// A relative difference with its sign; zero has no sign.
 fn relative(share: f64) -> String {
     match share {
         share if !share.is_finite() => if share < 0.0 { "-∞" } else { "+∞" }.to_owned(),
-        // What rounding leaves of equal numbers has a sign of its own.
+        // Rounding errors of equal numbers must not show a sign.
         share if share.abs() < 1e-8 => percent(0.0),
         share if share.abs() < 5e-5 => if share < 0.0 { "-0.00 %" } else { "+0.00 %" }.to_owned(),
         share if share < 0.0 => percent(share),
@@ -92,7 +91,7 @@ fn relative(share: f64) -> String {
     }
 }
 
-/// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.
+/// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, if it extends beyond ten times the number.
 pub fn interval(value: &DisplayValue) -> String {
     let estimate = match value.number {
         Number::Estimate(estimate) => estimate,
@@ -111,7 +110,6 @@ pub fn interval(value: &DisplayValue) -> String {
             let [low, high] = ends.map(|end| with_unit(end, unit));
             format!(" ({low} to {high})")
         }
-        // A few passes have no interval.
         (None, DisplayUnit::OfColumn(divisor)) if estimate.is_sure() => {
             let [low, high] = ends.map(|end| ns(end / divisor));
             format!(" ({low} to {high})")
@@ -122,19 +120,19 @@ pub fn interval(value: &DisplayValue) -> String {
     }
 }
 
-/// The text of a number that is added to a drawing.
+/// Formats a number and records it in a drawing.
 pub fn drawn(drawing: &mut Drawing, number: DisplayValue) -> String {
     let text = value(&number);
     drawing.numbers.push(DrawnNumber { value: number, doubtful: false });
     text
 }
 
-/// A sentence with its holes filled; names from outside are without what steers a terminal.
+/// Fills in a sentence; terminal control sequences are removed from untrusted names.
 pub fn sentence(sentence: &Sentence) -> String {
     filled(sentence, plain)
 }
 
-/// The same for a document, which has names from outside as they are.
+/// Fills in a sentence for a document; untrusted names stay as they are.
 pub fn text(sentence: &Sentence) -> String {
     filled(sentence, str::to_owned)
 }
@@ -171,7 +169,7 @@ fn filled(sentence: &Sentence, name: fn(&str) -> String) -> String {
     written + rest
 }
 
-/// A number and how far its interval reaches; a few passes have none.
+/// A number and half its interval; an estimate from a few passes has no interval.
 pub fn with_reach(source: Source, of: Estimate) -> Sentence {
     let point = DisplayValue::bare(Number::Point(of.point), source.clone());
     match of.is_sure() {
@@ -182,7 +180,7 @@ pub fn with_reach(source: Source, of: Estimate) -> Sentence {
     }
 }
 
-/// The least and the greatest in short: `18–23`.
+/// The two ends of a range in short form: `18–23`.
 pub fn span(ends: [f64; 2], sources: [Source; 2]) -> Sentence {
     let [low, high] = ends.map(Number::Short);
     let [least, most] = sources;
@@ -190,7 +188,7 @@ pub fn span(ends: [f64; 2], sources: [Source; 2]) -> Sentence {
     Sentence::new("{low}–{high}").with("low", low).with("high", high)
 }
 
-/// Two ends of a range: one number where both read alike.
+/// The two ends of a range; a single number if both have the same text.
 pub fn range(ends: [DisplayValue; 2]) -> Sentence {
     let [least, most] = ends;
     if value(&least) == value(&most) {
@@ -199,7 +197,7 @@ pub fn range(ends: [DisplayValue; 2]) -> Sentence {
     Sentence::new("{least} to {most}").with("least", least).with("most", most)
 }
 
-/// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
+/// The legend of a table: its introduction, then the meanings of its columns.
 pub fn legend(table: &Table) -> Option<String> {
     let about = table.about.as_ref().filter(|_| !table.rows.is_empty())?;
     let mut legend = format!("{}:", sentence(about));
@@ -215,7 +213,7 @@ pub fn legend(table: &Table) -> Option<String> {
     Some(legend + ".")
 }
 
-/// A cell without its mark; empty where it is blank.
+/// The text of a cell without its mark; empty for a blank cell.
 pub fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Value(number, _) => value(number),
@@ -225,23 +223,23 @@ pub fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Half the width of an interval, as a share of its point; `?` where none is known.
+/// Half the width of an interval, as a share of its point; `?` if unknown.
 pub fn half_width(estimate: &Estimate) -> String {
     estimate.stated_reach(estimate.point).map_or("?".to_owned(), percent)
 }
 
-/// `3.45 M`, `112 ns`.
+/// A number with its unit: `3.45 M`, `112 ns`.
 pub fn with_unit(value: f64, unit: Unit) -> String {
     let (value, of) = amount(value, unit);
     format!("{value} {of}").trim_end().to_owned()
 }
 
-/// Three significant digits and the unit that reads best; of what happens in a second the letter of its size.
+/// A number with three significant digits, and the unit that reads best; for rates the letter of its magnitude.
 pub fn amount(value: f64, unit: Unit) -> (String, &'static str) {
     scaled(value, unit, ns)
 }
 
-/// The same with these digits.
+/// Scales a number to the unit that reads best and formats it with `digits`.
 fn scaled(value: f64, unit: Unit, digits: impl Fn(f64) -> String) -> (String, &'static str) {
     match unit {
         Unit::Ns if value < 1e3 => (digits(value), "ns"),
@@ -256,7 +254,6 @@ fn scaled(value: f64, unit: Unit, digits: impl Fn(f64) -> String) -> (String, &'
     }
 }
 
-/// Two significant digits.
 fn coarse(value: f64) -> String {
     let unit = 10f64.powf(value.abs().log10().floor() - 1.0);
     let decimals = (-unit.log10()).max(0.0).round() as usize;

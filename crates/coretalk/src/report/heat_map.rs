@@ -1,7 +1,7 @@
-//! [`PairMap`]: a square picture of who reaches whom how soon, as wide as the terminal allows.
+//! [`PairMap`]: a text picture of the latency between each pair of CPUs, as wide as the terminal allows.
 //!
-//! Numbers on coloured ground while they fit the width; beyond, half-block pixels; without colour, glyphs that grow
-//! denser with the latency. Bars stand where a reported group ends.
+//! Numbers on coloured ground if they fit the width, else half-block pixels; without colours, glyphs that grow denser
+//! with the latency. Bars mark the ends of reported groups.
 
 mod axis;
 mod numbers;
@@ -24,46 +24,45 @@ pub struct PairMap<'a> {
     readings: Cow<'a, Matrix<Option<Reading>>>,
     topology: &'a Topology,
     source: MapSource,
-    /// Of the readings.
+    /// Unit of the readings.
     unit: MapUnit,
 }
 
-/// A map whose rows are arranged.
 #[derive(Debug)]
 struct HeatMap<'a> {
     map: &'a PairMap<'a>,
     rows: Vec<Vec<CpuId>>,
 }
 
-/// How a picture was drawn, for the words around it.
+/// How a picture was drawn, for the text around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MapFormat {
-    /// A number for each cell.
+    /// One number for each cell.
     Numbers,
-    /// A pixel or a character for several rows and columns of the map.
+    /// One pixel or character for several rows and columns of the map.
     Parts {
         /// `pixel` or `character`.
         what: &'static str,
-        /// Most rows of the map in one.
+        /// Maximum number of rows of the map in one of them.
         rows: usize,
-        /// Most columns of the map in one.
+        /// Maximum number of columns of the map in one of them.
         columns: usize,
     },
 }
 
-/// What stands on the diagonal of a map.
+/// The content of the diagonal of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Diagonal {
-    /// Nothing, or pairs of two CPUs: what stands elsewhere too.
+    /// Nothing, or pairs of two CPUs as in other cells.
     Pairs,
     /// Both roles on the CPU of the row.
     Own,
-    /// Both roles on one CPU of the row, and apart from that two CPUs of it.
+    /// Both roles on one CPU of the row and, separately, two CPUs of it.
     Both,
 }
 
 impl Diagonal {
-    /// That of a square of these rows.
+    /// The content of the diagonal of a square with these rows.
     pub fn of(cells: &Table, rows: &[Vec<CpuId>]) -> Diagonal {
         let own = |(at, row): (usize, &Vec<CpuId>)| row.len() == 1 && cells.get(at, at).pairs > 0;
         match cells.has_own() {
@@ -74,7 +73,7 @@ impl Diagonal {
     }
 }
 
-/// What both roles on one CPU are called, and two CPUs of a core.
+/// Names for both roles on one CPU, and for two CPUs of a core.
 pub fn names_of_diagonal(topology: &Topology) -> [String; 2] {
     [Relation::SameCpu, Relation::Smt].map(|relation| distance_words(relation, topology))
 }
@@ -89,7 +88,7 @@ impl<'a> PairMap<'a> {
         PairMap { readings, topology, source, unit: MapUnit { name: "ns".to_owned(), divisor: 1.0 } }
     }
 
-    /// The same with readings in another unit.
+    /// The same map with readings in another unit.
     #[must_use]
     pub fn in_unit(self, unit: MapUnit) -> PairMap<'a> {
         PairMap { unit, ..self }
@@ -99,12 +98,12 @@ impl<'a> PairMap<'a> {
         HeatMap { map: self, rows: rows(&self.readings, self.topology, style.order, style.by) }
     }
 
-    /// Most threads in a row: above 1 where rows are cores with SMT.
+    /// Maximum number of threads in a row; above 1 if rows are cores with SMT.
     pub fn threads_per_core(&self, style: &Style) -> usize {
         self.arranged(style).threads_per_core()
     }
 
-    /// The picture, none of its lines wider than the style allows, and how it was drawn.
+    /// The picture, with no line wider than the style allows, and how it was drawn.
     pub fn draw(&self, style: &Style) -> (Drawing, MapFormat) {
         let arranged = self.arranged(style);
         let (drawing, format) = match numbers::draw(&arranged, style) {
@@ -123,7 +122,7 @@ impl HeatMap<'_> {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The numbers of a cell: of two CPUs, and of both roles on one where that stands apart.
+    /// The numbers of a cell: of two CPUs and, if it is separate, of both roles on one CPU.
     fn shown(&self, cells: &Table, [row, column]: [usize; 2]) -> [Option<DrawnNumber>; 2] {
         let cell = cells.get(row, column);
         let divisor = self.map.unit.divisor;

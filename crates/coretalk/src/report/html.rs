@@ -1,7 +1,7 @@
 //! The HTML report: one file that needs no network, from one run or several.
 //!
-//! Words, tables and curves are written here; the heat map is drawn by the page's own script from data blocks. The page
-//! carries a policy that allows this script, this style and these blocks by their hashes, and nothing else.
+//! Text, tables and curves are written here; the script of the page draws the heat map from data blocks. The content
+//! security policy of the page allows this script, this style and these blocks by their hashes, and nothing else.
 
 pub mod data;
 pub mod escape;
@@ -36,7 +36,7 @@ const SCRIPTS: [&str; 6] = [
     include_str!("html/page.js"),
 ];
 
-/// The page of these runs, in the order given.
+/// The page of these runs, in the given order.
 ///
 /// # Errors
 /// Never for documents made from runs.
@@ -60,12 +60,11 @@ pub fn page(inputs: &[ReportInput<'_>], drawing: Drawing) -> serde_json::Result<
     Ok(assembled(&title(inputs), header(inputs), &parts, &scripts, &hashes))
 }
 
-/// The page of distributions as files hold them. It carries no script.
+/// The page of distributions from files; it contains no script.
 pub fn page_of_spectra(views: &[SpectrumView]) -> String {
     assembled(&spectra::title(views), spectra::header(views), &spectra::sections(views), "", &[])
 }
 
-/// The template with everything in its place; `hashes` are of the scripts.
 fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hashes: &[String]) -> String {
     let fill = [
         ("{policy}", policy(hashes)),
@@ -80,7 +79,7 @@ fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hash
     filled(PAGE, &fill)
 }
 
-/// What the page may do: run and read what it carries.
+/// The content security policy: the page may only run and read what it contains.
 fn policy(hashes: &[String]) -> String {
     let scripts = if hashes.is_empty() { "'none'".to_owned() } else { hashes.join(" ") };
     let style = hash(STYLE);
@@ -89,12 +88,11 @@ fn policy(hashes: &[String]) -> String {
     )
 }
 
-/// A source expression of a content security policy.
 fn hash(content: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())))
 }
 
-/// The template with its placeholders filled, in one pass: what is filled in is never searched for placeholders.
+/// Replaces the placeholders of the template in one pass: inserted text is never searched for placeholders.
 fn filled(template: &str, fill: &[(&str, String)]) -> String {
     let mut page =
         String::with_capacity(template.len() + fill.iter().map(|(_, text)| text.len()).sum::<usize>());
@@ -113,7 +111,6 @@ fn filled(template: &str, fill: &[(&str, String)]) -> String {
     page
 }
 
-/// What the page holds of a run: the whole document, or the document without the cells, which stand as columns.
 fn document(input: &ReportInput<'_>) -> serde_json::Result<String> {
     if input.is_exact() {
         let mut bytes = Vec::new();
@@ -140,7 +137,6 @@ fn title(inputs: &[ReportInput<'_>]) -> String {
     }
 }
 
-/// `4 runs`, `3 files`, `5 runs and files`.
 fn several_words(inputs: &[ReportInput<'_>]) -> String {
     let files = inputs.iter().filter(|input| input.file().is_some()).count();
     let what = match files {

@@ -7,13 +7,13 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Wake-ups, how often CPUs entered each state meanwhile, and the trials that counted them.
+/// Number of wake-ups, entries into each state meanwhile, and the trials that counted them.
 type Entered<'a> = (u64, BTreeMap<&'a str, u64>, Vec<TrialId>);
 
-/// For each idle gap the number of entries per wake-up; nothing where no kernel counted. The state that a CPU had to be
-/// woken from explains steps between gaps.
+/// The entries into idle states per wake-up for each idle gap; `None` if no kernel counted them. The state that a CPU
+/// wakes from explains steps between gaps.
 pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
-    // Gaps are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
+    // Keyed by the gap in whole nanoseconds, and by whether CPUs were kept out of idle states.
     let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();
     for trial in trials {
         let Some(gap_ns) = trial.spec.parameters.number(GAP_NS) else { continue };

@@ -1,4 +1,4 @@
-//! What a message takes after idle gaps of several lengths, in one sentence.
+//! The latency of a message after idle gaps of several lengths, in one sentence.
 
 use super::trial_words::place_sentence;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
@@ -6,7 +6,6 @@ use coretalk_model::Topology;
 use coretalk_model::idle_gaps::{GapStep, IdleGaps, ReceiverGaps, names};
 use coretalk_model::quantity::Unit;
 
-/// Each receiver, and what its messages take after the gaps.
 pub(super) fn sentence(topology: &Topology, gaps: &IdleGaps<'_>) -> Sentence {
     let receivers = gaps.receivers.iter().map(of_receiver).collect();
     let found = Sentence::new("{receivers}").with("receivers", Arg::Parts(receivers, "; "));
@@ -34,7 +33,7 @@ fn of_receiver(of: &ReceiverGaps<'_>) -> Sentence {
     let mut found: Vec<Sentence> = match (of.alike(), &of.steps[..]) {
         (Some(narrowest), [first, .., last]) => {
             let is_within = |ns: &f64| (first.gap_ns..last.gap_ns).contains(ns);
-            // Unknown gaps between them follow.
+            // Gaps between them may be unknown.
             let template = match of.unknown_ns.iter().any(is_within) {
                 true => "{value} after {first} to {last} where known (alike)",
                 false => "{value} after any gap from {first} to {last} (alike)",

@@ -1,4 +1,4 @@
-//! [`ImportedFile`]: matrices of another tool, as reports see them.
+//! [`ImportedFile`]: matrices of another tool, as reports use them.
 
 use super::fmt::digits::count;
 use super::lint;
@@ -15,7 +15,7 @@ use coretalk_model::topology::Domain;
 use coretalk_model::{Level, Topology};
 use std::collections::BTreeMap;
 
-/// A matrix file of another tool. Nothing of it was measured or checked by coretalk.
+/// A matrix file of another tool. coretalk neither measured nor checked its content.
 #[derive(Debug)]
 pub struct ImportedFile {
     name: String,
@@ -26,7 +26,7 @@ pub struct ImportedFile {
 }
 
 impl ImportedFile {
-    /// The matrices of a file under a name that may be shown to everybody.
+    /// Wraps the matrices of a file; `name` may be public.
     pub fn new(name: String, matrices: Vec<ImportedMatrix>) -> ImportedFile {
         let cpus = matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect();
         let topology = Topology::flat(cpus);
@@ -38,27 +38,27 @@ impl ImportedFile {
         ImportedFile { name, matrices, topology, groups, findings }
     }
 
-    /// What it is called.
+    /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its CPUs, of which nothing else is known.
+    /// Its CPUs, without any structure.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Its CPUs in the groups that its values show, the finest as clusters: for drawing alone, since no system reports them.
+    /// Its CPUs in the groups that its values show, the finest as clusters; for drawing only.
     pub fn groups(&self) -> &Topology {
         &self.groups
     }
 
-    /// The structure that the values of its first matrix show.
+    /// The structure that the values of the first matrix show.
     pub fn findings(&self) -> Option<&Findings> {
         self.findings.as_ref()
     }
 
-    /// The unit of its first matrix.
+    /// The unit of the first matrix.
     pub fn unit(&self) -> &'static str {
         self.matrices.first().map_or("ns", |imported| imported.unit.name())
     }
@@ -71,7 +71,7 @@ impl ImportedFile {
         format!("a file ({format}) · {} · {unit}", count(self.topology.cpus().len() as u64, "CPU"))
     }
 
-    /// What its matrix at a position shows, in one line.
+    /// A description of one of its matrices, in one line.
     pub fn question(&self, index: usize) -> String {
         let title = self.matrices.get(index).and_then(|imported| imported.title.as_deref());
         let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
@@ -81,7 +81,7 @@ impl ImportedFile {
         format!("{title}{whose}, as in its file, {unit}")
     }
 
-    /// Its document: matrices, and the structure that the first of them shows.
+    /// Its document: the matrices, and the structure that the first of them shows.
     pub fn document(&self) -> Document<'static> {
         let first = self.matrices.first();
         let view = StructureView {
@@ -98,12 +98,12 @@ impl ImportedFile {
         Document::of_imported(self.matrices.iter()).with_structure(&view)
     }
 
-    /// In the form in which it is compared.
+    /// The file as a side of a comparison.
     pub fn side(&self) -> Side {
         of_import(&self.matrices)
     }
 
-    /// Whose numbers these are, where they are not what coretalk measured of hardware.
+    /// The origin of the numbers, unless coretalk measured them on hardware.
     pub fn origin(&self) -> Option<Sentence> {
         match self.matrices.iter().find_map(ImportedMatrix::simulated) {
             Some(machine) => {
@@ -115,7 +115,7 @@ impl ImportedFile {
         }
     }
 
-    /// What is to be said of its numbers.
+    /// A summary of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
         let mut blocks: Vec<Block<'_>> = self.origin().map(Block::Prose).into_iter().collect();
         let several = self.matrices.len() > 1;
@@ -143,8 +143,7 @@ impl ImportedFile {
     }
 }
 
-/// Groups as a topology that maps can be drawn by: each level that was inferred in the place of one that a system may
-/// report, from the finest outwards.
+/// The inferred groups as a topology for drawing: inferred levels take the place of reportable ones, finest first.
 fn grouped(findings: &Findings, flat: &Topology) -> Topology {
     let levels = findings.structure.as_ref().map_or(&[][..], |structure| &structure.levels);
     let outwards = [Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];

@@ -1,5 +1,4 @@
-//! [`ReportInput`]: a run or an imported file as reports see it: its document, the columns of its matrices, and how it is to
-//! be drawn.
+//! [`ReportInput`]: a run or an imported file as reports use it: its document, its matrices, and how to draw it.
 
 mod map;
 
@@ -23,74 +22,72 @@ use coretalk_model::latency::{LadderRow, LatencyMap, StateWatch};
 use coretalk_model::queue::names;
 use std::borrow::Cow;
 
-/// Most CPUs of which a report has the passes over every pair; of more it has those of selected pairs.
+/// Maximum number of CPUs for which a report has the passes of every pair; with more it has those of selected pairs.
 pub const EVERY_PAIR_UP_TO: usize = 64;
 
-/// How pictures are drawn first.
+/// The initial appearance of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
     /// Order of rows.
     pub order: Order,
-    /// What a row is.
+    /// The content of a row.
     pub by: By,
-    /// What the colours span.
+    /// The range of the colours.
     pub scale: ScaleChoice,
-    /// Axis of time of distributions as plain CDFs; `None` is percentiles on an axis of nines. A page has both.
+    /// Time axis of distributions drawn as plain CDFs; `None` draws percentiles on a nines axis. A page has both.
     pub cdf: Option<TimeAxis>,
 }
 
-/// How an axis of time divides its length.
+/// The scale of a time axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeAxis {
-    /// Equal ratios.
+    /// Equal distances are equal ratios.
     Log,
-    /// Equal differences.
+    /// Equal distances are equal differences.
     Linear,
 }
 
-/// What the colours of a map span.
+/// The range of the colours of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaleChoice {
-    /// The same range on every machine, so that pictures compare by eye.
+    /// The same range on every machine, so that pictures can be compared by eye.
     Fixed,
-    /// From the least to the most of this map.
+    /// From the minimum to the maximum of this map.
     Fit,
 }
 
-/// Where numbers come from.
 #[derive(Debug, Clone, Copy)]
 enum Origin<'a> {
-    /// Measured by coretalk.
     Run(&'a RunReport),
-    /// By another tool.
+    /// A file of another tool.
     File(&'a ImportedFile),
 }
 
-/// A run or an imported file as reports see it.
+/// A run or an imported file as reports use it.
 #[derive(Debug)]
 pub struct ReportInput<'a> {
     origin: Origin<'a>,
-    /// What output calls it.
+    /// Its name in output.
     pub name: &'a str,
     /// Whether private parts are shown.
     pub identity: Identity,
-    /// Its document, without cells where it is [too large](ReportInput::is_exact) for a page.
+    /// Its document; without cells if it is [too large](ReportInput::is_exact) for a page.
     pub outline: Document<'a>,
     /// Its matrices.
     pub maps: Vec<Map>,
-    /// The passes over the pairs of each map; empty where they are not at hand.
+    /// The passes of the pairs of each map; empty if they are not available.
     pub passes: Vec<PairPasses>,
-    /// The names by which its series were chosen; empty where all are drawn.
+    /// The names by which series were chosen; empty if all are drawn.
     pub chosen: Vec<String>,
 }
 
 impl<'a> ReportInput<'a> {
-    /// Makes ready what reports draw.
+    /// Prepares what reports draw.
     pub fn new(report: &'a RunReport, name: &'a str, identity: Identity) -> ReportInput<'a> {
         ReportInput::of(Origin::Run(report), name, identity)
     }
 
-    /// The same for a file of another tool.
+    /// Prepares a file of another tool.
     pub fn of_file(file: &'a ImportedFile, identity: Identity) -> ReportInput<'a> {
         ReportInput::of(Origin::File(file), file.name(), identity)
     }
@@ -114,7 +111,7 @@ impl<'a> ReportInput<'a> {
         ReportInput { origin, name, identity, maps, outline, passes: Vec::new(), chosen: Vec::new() }
     }
 
-    /// The run; `None` of a file of another tool.
+    /// The run; `None` for a file of another tool.
     pub fn run(&self) -> Option<&'a RunReport> {
         match self.origin {
             Origin::Run(report) => Some(report),
@@ -122,7 +119,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// The file of another tool; `None` of a run.
+    /// The file of another tool; `None` for a run.
     pub fn file(&self) -> Option<&'a ImportedFile> {
         match self.origin {
             Origin::Run(_) => None,
@@ -130,7 +127,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// What is known of the structure of the machine.
+    /// The known structure of the machine.
     pub fn topology(&self) -> &'a Topology {
         match self.origin {
             Origin::Run(report) => &report.topology,
@@ -138,7 +135,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// What maps are arranged by: the reported structure, or the groups that the values of a file show.
+    /// The topology by which maps are arranged: the reported one, or the groups that the values of a file show.
     pub fn arranged(&self) -> &'a Topology {
         match self.origin {
             Origin::Run(report) => &report.topology,
@@ -146,22 +143,22 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// The latency maps that were measured.
+    /// The measured latency maps.
     pub fn latencies(&self) -> &'a [LatencyMap] {
         self.run().map_or(&[], RunReport::maps)
     }
 
-    /// Every step on representative pairs.
+    /// The ladder: every step on representative pairs.
     pub fn ladder(&self) -> &'a [LadderRow] {
         self.run().and_then(RunReport::latencies).map_or(&[], |result| &result.ladder)
     }
 
-    /// What the machine did while it was watched.
+    /// The states of the machine while it was watched.
     pub fn watch(&self) -> Option<&'a StateWatch> {
         self.run()?.watch()
     }
 
-    /// The structure that its values show, and their unit; `None` where it has no map of several CPUs.
+    /// The structure that its values show, and their unit; `None` if it has no map of several CPUs.
     pub fn findings(&self) -> Option<(Cow<'a, Findings>, &'static str)> {
         match self.origin {
             Origin::Run(report) => {
@@ -171,22 +168,22 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// Whether the machine is simulated, as far as is known.
+    /// Whether the machine is known to be simulated.
     pub fn is_simulated(&self) -> bool {
         self.run().is_some_and(|report| report.header.simulated)
     }
 
-    /// Whether everything that was planned was measured; what a file lacks shows in its map.
+    /// Whether everything that was planned was measured; gaps of a file show in its map.
     pub fn is_complete(&self) -> bool {
         self.run().is_none_or(|report| report.header.complete)
     }
 
-    /// Whether a page holds its whole document. Beyond, cells stand as columns, rounded to 0.01 ns.
+    /// Whether a page holds the whole document. In larger documents, cells become columns, rounded to 0.01 ns.
     pub fn is_exact(&self) -> bool {
         are_exact(&self.maps)
     }
 
-    /// Its latencies in the form in which they are compared.
+    /// Its latencies as a side of a comparison.
     pub fn side(&self) -> Side {
         match self.origin {
             Origin::Run(report) => report.latency.as_ref().map_or_else(Side::default, |latency| {
@@ -196,8 +193,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// The names of its series, as its tables have them: what was chosen (`pause`, `gap 1 ms`), then CPUs in role order
-    /// (`0-8`). Maps of pairs have them too.
+    /// Names of its series and pair maps in tables: parameters (`pause`, `gap 1 ms`), then CPUs in role order (`0-8`).
     pub fn series_names(&self) -> Vec<String> {
         let of_series = self.outline.series.iter().flat_map(name_of_series);
         let of_maps = self.maps.iter().flat_map(Map::name);
@@ -211,7 +207,7 @@ impl<'a> ReportInput<'a> {
         names
     }
 
-    /// Keeps the series and maps that have one of these names for each parameter that the names belong to.
+    /// Keeps the series and maps that match the given names, for each parameter that the names belong to.
     pub fn keep_series(&mut self, names: &[String]) {
         let all = || {
             let of_series = self.outline.series.iter().flat_map(name_of_series);
@@ -226,12 +222,12 @@ impl<'a> ReportInput<'a> {
         self.chosen = names.to_vec();
     }
 
-    /// The names of a series by which it was chosen.
+    /// The given names that match a series.
     pub fn chosen_by(&self, name: &SeriesName) -> Vec<&String> {
         self.chosen.iter().filter(|chosen| name.iter().any(|(_, words)| words == *chosen)).collect()
     }
 
-    /// What the machine is called: its label, the scenario, or its CPU; of a file its name.
+    /// The name of the machine: its label, the scenario, or its CPU; for a file the file name.
     pub fn machine(&self) -> String {
         let environment = match self.origin {
             Origin::Run(report) => &report.environment,
@@ -247,7 +243,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// What must not be overlooked: simulated, incomplete.
+    /// Warning marks: simulated, incomplete, imported.
     pub fn marks(&self) -> Vec<&'static str> {
         let mut marks = Vec::new();
         marks.extend(self.is_simulated().then_some("SIMULATED"));
@@ -276,7 +272,7 @@ impl<'a> ReportInput<'a> {
         parts.join(" · ")
     }
 
-    /// Which run of which version: for the foot of a picture.
+    /// The run and version, for the foot of a picture.
     pub fn origin(&self) -> String {
         match self.origin {
             Origin::Run(RunReport { header, .. }) => format!(
@@ -304,7 +300,6 @@ impl<'a> Origin<'a> {
         }
     }
 
-    /// Trials over many pairs, as the screen shows them too.
     fn maps_of_series(self) -> Vec<Map> {
         let series = match self {
             Origin::Run(report) => report.series.as_ref(),
@@ -321,7 +316,6 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// What the CPUs of a series stand under among its parameters.
 const PLACEMENT: &str = "placement";
 
 /// The name of a series in tables.
@@ -334,7 +328,7 @@ pub fn name_of_series(one: &SeriesDoc) -> SeriesName {
     chosen.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
 }
 
-/// What a matrix shows: the words of the screen where it has some, else those of its document.
+/// The title of a matrix: the one on the screen if there is one, else one from its document.
 fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String {
     if matrix.protocol.is_some()
         && let Some(map) = report.maps().get(index)
@@ -343,7 +337,6 @@ fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String 
     }
     let quantity = matrix.quantity.replace('_', " ");
     let roles = if matrix.probe == names::PROBE { "; rows send, columns receive" } else { "" };
-    // Of a queue, what was chosen with it.
     let chosen = ["payload", "capacity"].into_iter().filter(|_| matrix.probe == names::PROBE);
     let parameters = matrix.parameters();
     let chosen = chosen.filter_map(|name| Some(plain(&telling(name, parameters.0.get(name)?))));

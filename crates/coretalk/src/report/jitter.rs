@@ -1,4 +1,4 @@
-//! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
+//! Quiet and noisy CPUs: one row for each, noisiest first, and the extremes in words.
 
 use super::fmt;
 use super::trial_cells;
@@ -9,23 +9,18 @@ use coretalk_model::jitter::{Noise, Quietness, by_quietness, names, noise};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
-/// Rows of the table; of more CPUs the noisiest and the quietest are shown.
 const MAX_ROWS: usize = 32;
-/// CPUs that are named in words.
 const MAX_NAMED: usize = 8;
-/// The same in one line among others.
 const MAX_NAMED_IN_A_LINE: usize = 4;
-/// A shorter look says nothing about gaps that come some times a second.
+/// Shortest watch that says anything about gaps that occur a few times per second.
 const MIN_WATCHED_MS: u64 = 100;
-/// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
-/// The table of a run.
 pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let left_out = sorted.len().saturating_sub(MAX_ROWS);
     let shown = sorted.iter().rev().take(MAX_ROWS - usize::from(left_out > 0)).chain(
-        // The quietest closes the table.
+        // The quietest CPU closes the table.
         sorted.first().filter(|_| left_out > 0),
     );
     let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes \
@@ -40,7 +35,7 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     blocks
 }
 
-/// Quiet and noisy CPUs in few words: of a look that was too short for the whole table.
+/// Quiet and noisy CPUs in a few words, for a watch that was too short for the whole table.
 pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let (first, last) = (sorted.first()?, sorted.last()?);
@@ -92,12 +87,11 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     Some(Block::Fact("noise", Sentence::new("{parts}").with("parts", Arg::Parts(parts, " · "))))
 }
 
-/// The CPU that lost the largest share of its time; lists of a [`Noise`] are not empty.
+/// The CPU that lost the largest share of its time; lists of a [`Noise`] are never empty.
 fn most_lossy(cpus: &[Quietness]) -> &Quietness {
     cpus.iter().max_by(|a, b| a.lost.total_cmp(&b.lost)).unwrap_or(&cpus[0])
 }
 
-/// The share of its time that a CPU lost.
 fn lost(cpu: &Quietness) -> DisplayValue {
     DisplayValue {
         number: Number::Point(cpu.lost),
@@ -106,7 +100,6 @@ fn lost(cpu: &Quietness) -> DisplayValue {
     }
 }
 
-/// The longest gap of some CPUs.
 fn longest_gap(cpus: &[Quietness]) -> DisplayValue {
     let longest = cpus.iter().max_by(|a, b| a.longest_ns.total_cmp(&b.longest_ns)).unwrap_or(&cpus[0]);
     DisplayValue {
@@ -120,7 +113,6 @@ fn of_trial(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> So
     Source::Trial { trial: cpu.trial, quantity, statistic, placements: 1 }
 }
 
-/// The only CPU of a run.
 fn alone(cpu: &Quietness, noise: &Noise) -> Sentence {
     let how = match noise {
         Noise::Disturbed => "heavily disturbed",
@@ -134,7 +126,6 @@ fn alone(cpu: &Quietness, noise: &Noise) -> Sentence {
         .with("gap", longest_gap(std::slice::from_ref(cpu)))
 }
 
-/// No CPU stands out, or none is known to.
 fn alike_sentence(noise: &Noise, first: &Quietness, last: &Quietness) -> Sentence {
     let verdict = match noise {
         Noise::Disturbed => "all CPUs are heavily disturbed",
@@ -177,7 +168,7 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
     Table::new(columns).with(rows)
 }
 
-/// Those of a table: a quota that stopped nothing is none.
+/// The causes in the table; a quota that stopped nothing is left out.
 fn causes(trials: &[&TrialResult]) -> Vec<(&'static str, &'static str)> {
     let lost = |trial: &&TrialResult| trial.values.get(names::QUOTA).is_some_and(|share| share.point > 0.0);
     let has_quota = trials.iter().any(lost);
@@ -188,7 +179,7 @@ fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult>
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
-/// `CPUs 0 2 3`, ascending; of more than `most` those that the list begins with: `CPUs 0 2 3 and 5 more`.
+/// CPUs by number: `CPUs 0 2 3`, ascending; of more than `most`, the first ones: `CPUs 0 2 3 and 5 more`.
 fn named(cpus: &[Quietness], most: usize) -> Sentence {
     let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).take(most).collect();
     ids.sort_unstable();
@@ -200,7 +191,7 @@ fn named(cpus: &[Quietness], most: usize) -> Sentence {
     .with("cpus", ids)
 }
 
-/// Which CPUs are quiet and which are not, `sorted` by quietness; `None` for none.
+/// Which CPUs are quiet and which are not, `sorted` by quietness; `None` for an empty list.
 pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise {
@@ -212,7 +203,7 @@ pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> 
             .with("quiet", named(quiet, MAX_NAMED))
             .with("most", lost(most_lossy(quiet)))
             .with("noisy", named(noisy, MAX_NAMED))
-            // The noisiest comes first.
+            // `noisy` starts with the noisiest CPU.
             .with("lost", fmt::range([lost(&noisy[noisy.len() - 1]), lost(&noisy[0])]))
             .with("gap", longest_gap(noisy))
         }

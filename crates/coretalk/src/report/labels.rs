@@ -1,5 +1,4 @@
-//! [`Labels`]: what the series of a comparison are called beside each other. What all share is said once, and a row says
-//! what tells it from the others.
+//! [`Labels`]: names of the series of a comparison. Shared parts are stated once; rows state what distinguishes them.
 
 use super::fmt;
 use super::parameters::{cpu_words, parameter, series_words, telling_sentence, unbound};
@@ -10,14 +9,14 @@ use coretalk_model::CpuId;
 use coretalk_model::series::{NamePart, SeriesName, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A longer label leaves too little of a line to its numbers, so that some of its parameters stand above its rows.
+/// Longest label, in columns; of longer ones some parameters go above the rows, so that the numbers have room.
 const MAX_COLUMNS: usize = 34;
-/// Follows from what is created, and is the same for every process.
+/// A parameter that follows from what is created, and is the same for every process.
 const FOLLOWS: &str = "parent_mib";
-/// Longer lists of CPUs are left out where rows are told apart without them.
+/// Longest list of CPUs, in columns, that is kept if rows are unique without it.
 const SHORT_CPUS: usize = 11;
 
-/// Labels of some series, by their names.
+/// The labels of some series, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
     shared: Vec<Sentence>,
@@ -38,7 +37,7 @@ struct Parts {
 }
 
 impl Labels {
-    /// Labels of names beside each other. What holds no parameter stays as it is.
+    /// The labels of these names; names without a parameter stay as they are.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
         let named: BTreeMap<&str, Parts> =
             names.filter_map(|name| Some((name, Parts::of(SeriesName::of(name)?)))).collect();
@@ -62,23 +61,23 @@ impl Labels {
         (!self.shared.is_empty()).then(|| all_of(&self.shared))
     }
 
-    /// What stands above the row of a name.
+    /// The section above the row of a name.
     pub fn section(&self, name: &str) -> Option<Sentence> {
         let section = &self.rows.get(name)?.section;
         (!section.is_empty()).then(|| all_of(section))
     }
 
-    /// The row of a name below that.
+    /// The row of a name within its section.
     pub fn row(&self, name: &str) -> Sentence {
         self.rows.get(name).map_or_else(|| series_words(name), |label| all_of(&label.row))
     }
 
-    /// Where a row stands among the others: names by their letters, numbers by what they count.
+    /// The rank of a row: names are sorted alphabetically, numbers by value.
     pub fn rank(&self, name: &str) -> usize {
         self.rows.get(name).map_or(0, |label| label.rank)
     }
 
-    /// Both, for a sentence.
+    /// Row and section together, for a sentence.
     pub fn whole(&self, name: &str) -> Sentence {
         let parts = |label: &Label| all_of(&[label.row.clone(), label.section.clone()].concat());
         self.rows.get(name).map_or_else(|| series_words(name), parts)
@@ -89,7 +88,6 @@ fn all_of(words: &[Sentence]) -> Sentence {
     Sentence::joined(words.iter().cloned(), ", ")
 }
 
-/// Columns that words take.
 fn width(words: &[Sentence]) -> usize {
     columns(&fmt::sentence(&all_of(words)))
 }
@@ -119,7 +117,7 @@ impl Parts {
             Value::Text(text) => Some(text.clone()),
             Value::Number(_) => None,
         });
-        // The bits of numbers that are not negative are ordered as they are.
+        // Bits of non-negative numbers have the order of the numbers.
         let numbers = self.parameters.values().filter_map(|value| match value {
             Value::Number(number) => Some(number.max(0.0).to_bits()),
             Value::Text(_) => None,
@@ -127,7 +125,6 @@ impl Parts {
         (names.collect(), numbers.collect(), self.cpus.as_ref().map(fmt::sentence))
     }
 
-    /// Names first, then numbers.
     fn words(&self, which: impl Fn(&str) -> bool, word: impl Fn(&str, &Value) -> Sentence) -> Vec<Sentence> {
         let chosen = self.parameters.iter().filter(|(name, _)| which(name));
         let (names, numbers): (Vec<_>, Vec<_>) =
@@ -136,7 +133,6 @@ impl Parts {
     }
 }
 
-/// Takes out what is the same in all, and gives it in words.
 fn take_shared(parts: &mut [Parts]) -> Vec<Sentence> {
     let Some(first) = parts.first() else { return Vec::new() };
     let in_all =
@@ -161,7 +157,7 @@ fn leave_out_cpus(parts: &mut [Parts]) {
     }
 }
 
-/// The parameters that stand above rows, those first that divide them into the fewest parts.
+/// The parameters that go above rows: first those that divide the rows into the fewest sections.
 fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     let mut above = BTreeSet::new();
     let mut left: BTreeSet<&String> = parts.iter().flat_map(|part| part.parameters.keys()).collect();
@@ -187,7 +183,7 @@ fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     above
 }
 
-/// A name alone where it can be no number of something.
+/// The parameter; text without its name unless it could be mistaken for a number.
 fn telling_alone(name: &str, value: &Value) -> Sentence {
     match value {
         Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => parameter(name, value),

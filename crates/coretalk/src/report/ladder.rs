@@ -1,5 +1,5 @@
-//! The ladder: everything that one CPU can do to reach another, a row for each relation and, where cores are
-//! of several kinds, each combination of them; a column for each step.
+//! The ladder: all ways in which one CPU can reach another. One row for each relation and, if cores are of several
+//! kinds, each combination of kinds; one column for each step.
 
 use super::fmt;
 use super::text::{columns, plain};
@@ -13,11 +13,11 @@ use coretalk_model::series::{self, RUNGS};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Hint, KernelId, LadderStep, Protocol, Relation, Scope, Tool, Topology};
 
-/// What the ladder means to somebody who writes threads: what a message costs and a wake-up, and what other tools would
-/// print; nearest and farthest pairs, but for threads of one core.
+/// The ladder in short, for nearest and farthest pairs except threads of one core: the cost of a message and of a
+/// wake-up, and what other tools would print.
 ///
-/// Of a run that other programs disturbed (`disturbance` is their share of the CPUs) no other tool's numbers are predicted:
-/// that tool would be disturbed as well, and nobody knows by how much.
+/// If other programs disturbed the run (`disturbance` is their share of the CPUs), no numbers of other tools are
+/// predicted: they would be disturbed too, by an unknown amount.
 pub fn in_short(
     result: &LatencyResult,
     topology: &Topology,
@@ -32,7 +32,7 @@ pub fn in_short(
         };
         ladder.costs(is_one, in_ns)
     };
-    // With the hint of the map; where that has none, as what does not spin, with the better.
+    // With the wait hint of the map; if the map does not spin, with the faster hint.
     let spins = result.maps.first().filter(|map| map.protocol.spins());
     let message = match spins {
         Some(map) => messages(map.hint == Hint::Pause),
@@ -82,12 +82,11 @@ pub fn in_short(
         numbers.dedup_by_key(|number| fmt::sentence(number));
         let said = match (printed.is_empty(), numbers.is_empty()) {
             (_, true) => continue,
-            // Kinds of cores have an order of their own, and one end of several has to be named.
+            // Kinds of cores have an order of their own, and a single end has to be named.
             (true, _) if ladder.has_kinds() || is_one_end => {
                 let Some(costs) = ladder.words(&ladder.costs(is_tool, in_ns)) else { continue };
                 Sentence::new("{tool} would print {costs}").with("costs", costs)
             }
-            // In the order of the answer: from near to far.
             (first, _) => {
                 Sentence::new(if first { "{tool} would print {costs} ns" } else { "{tool} {costs}" })
                     .with("costs", Sentence::joined(numbers, " and "))
@@ -108,7 +107,6 @@ pub fn in_short(
         .collect()
 }
 
-/// The tool that a row imitates.
 fn tool_of(row: &LadderRow) -> Option<Tool> {
     if let LadderStep::Imitated(tool) = row.kernel.step() { Some(tool) } else { None }
 }
@@ -117,14 +115,13 @@ fn is_woken(row: &LadderRow, woken: &series::Rung) -> bool {
     row.kernel.step() == LadderStep::Other(woken.step)
 }
 
-/// What a step costs the pairs of a rung.
 struct Cost<'a> {
     ns: f64,
     words: Sentence,
     rung: Rung<'a>,
 }
 
-/// The nearest and the farthest pairs of a ladder; of kinds of cores the quickest and the slowest.
+/// The nearest and the farthest pairs of a ladder; with kinds of cores, the fastest and the slowest.
 struct Ends<'a> {
     rows: &'a [LadderRow],
     /// From near to far; kinds of cores in the order of the rows.
@@ -150,7 +147,7 @@ impl<'a> Ends<'a> {
         self.rungs.iter().any(|(_, kinds)| kinds.is_some())
     }
 
-    /// What a step costs at either end. Nothing where pairs of one rung differ so much that no number stands for them.
+    /// The cost of a step at each end. Empty if pairs of one rung differ so much that no number represents them.
     fn costs(
         &self,
         is_meant: impl Fn(&LadderRow) -> bool,
@@ -173,7 +170,7 @@ impl<'a> Ends<'a> {
         ends.map(|(_, cost)| cost).collect()
     }
 
-    /// `36.1 ns inside an L3, 172 ns across L3`; what costs the same near and far is said once.
+    /// Costs at both ends: `36.1 ns inside an L3, 172 ns across L3`; equal costs are stated once.
     fn words(&self, costs: &[Cost<'a>]) -> Option<Sentence> {
         let first = costs.first()?;
         let is_alike = |cost: &Cost<'_>| fmt::sentence(&cost.words) == fmt::sentence(&first.words);
@@ -195,11 +192,11 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Pairs of one rung whose ends lie further apart than this are of several kinds.
+/// Pairs of one rung whose range exceeds this ratio are of several kinds.
 const MAX_RANGE: f64 = 2.0;
 
-/// The table and what its numbers are. The rows of the code of the map above alone come with interval and range; without
-/// such rows every step is a plain column.
+/// The table and its footnote. Only the rows of the kernel of the first map have interval and range; without such rows
+/// every step is a plain column.
 pub fn blocks(result: &LatencyResult, topology: &Topology, disturbance: Option<f64>) -> Vec<Block<'static>> {
     let line = result.maps.first().map(|map| &map.kernel);
     vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result, disturbance))]
@@ -212,7 +209,6 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
             rungs.push(rung);
         }
     }
-    // Stable: kinds of cores keep the order of the rows.
     rungs.sort_by_key(|(relation, _)| topology.nearness(*relation));
     let mut steps: Vec<&KernelId> = Vec::new();
     for row in rows.iter().filter(|row| Some(&row.kernel) != line) {
@@ -225,13 +221,12 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
         let (at, row) = all.find(|(_, row)| rung(row) == of && Some(&row.kernel) == line)?;
         Some((at, row, row.latency_ns?))
     };
-    // One pair has no range.
     let range = |of: Rung| {
         let (at, row, _) = of_line(of).filter(|(_, row, _)| row.pairs > 1)?;
         let sources = [0, 1].map(|end| Source::Field(pointer!("/ladder/{at}/range/{end}")));
         Some(fmt::span(row.range_ns?, sources))
     };
-    // A relation without the line of the map has no value there, and other code never stands in for it.
+    // A relation that lacks the kernel of the map has no value there; other kernels never replace it.
     let has_line = rungs.iter().any(|&of| of_line(of).is_some());
     let has_range = rungs.iter().any(|&of| range(of).is_some());
     let mut columns = vec![Column::words("ladder, ns per hop"), Column::numbers("pairs")];
@@ -259,7 +254,7 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
     Table::new(columns).with(rungs.iter().map(row))
 }
 
-/// What the pairs of a row have in common: what they share, and the kinds of their cores where there are several.
+/// What the pairs of a row have in common: their relation, and the kinds of their cores if there are several.
 type Rung<'a> = (Relation, Option<&'a [String; 2]>);
 
 fn rung(row: &LadderRow) -> Rung<'_> {
@@ -276,7 +271,7 @@ fn rung_words((relation, kinds): Rung<'_>, rungs: &[Rung<'_>], topology: &Topolo
     }
 }
 
-/// Intervals take the same room, so that points stand below each other.
+/// All intervals have the same width, so that points are aligned.
 fn line_words(at: usize, latency: Estimate) -> Sentence {
     let line = fmt::with_reach(Source::Field(median_of(at)), latency);
     let reach = line.values().get(1).map_or(0, |reach| columns(&fmt::value(reach)) + 1);
@@ -284,17 +279,17 @@ fn line_words(at: usize, latency: Estimate) -> Sentence {
     Sentence::new("{line}{blanks}").with("line", line).with("blanks", &blanks[reach.min(6)..])
 }
 
-/// The value of a row of the ladder in the document.
 fn median_of(at: usize) -> String {
     format!("/ladder/{at}/median")
 }
 
-/// `P–E`: the kinds of the cores of a pair.
+/// The kinds of the cores of a pair: `P–E`.
 pub fn kind_words([fast, slow]: &[String; 2]) -> String {
     format!("{}–{}", plain(fast), plain(slow))
 }
 
-/// What pairs of two kinds share; where these kinds have clusters of their own, what shares only more is in two of them.
+/// The scope that pairs of two kinds share. If these kinds have clusters of their own, pairs that share only an L3 are
+/// in different clusters.
 pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) -> Sentence {
     match relation {
         Relation::L3 if clustered => Sentence::new("other cluster"),
@@ -302,7 +297,7 @@ pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) ->
     }
 }
 
-/// The name of a step, of two lines where it is long: other tools with `~`, as their numbers are reproduced and not ours.
+/// The name of a step, on two lines if it is long; `~` marks other tools, whose numbers are reproduced.
 fn step_heading(kernel: &KernelId) -> Sentence {
     let mechanism = match kernel.step() {
         LadderStep::Imitated(Tool::CoreToCoreLatency) => return "~core-to-\ncore-latency".into(),
@@ -323,8 +318,8 @@ fn step_heading(kernel: &KernelId) -> Sentence {
     Sentence::new(template).with_name("mechanism", mechanism)
 }
 
-/// What the numbers are, those of other tools and those of a machine that changed its state. A run that other programs
-/// disturbed predicts nothing that a tool would print.
+/// Explains the numbers, those of other tools, and those of a machine that changed its state. If other programs
+/// disturbed the run, it predicts nothing about other tools.
 pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| tool_of(row).is_some());

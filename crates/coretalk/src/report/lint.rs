@@ -1,4 +1,4 @@
-//! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
+//! The screen of `lint`: each doubt with its cells, the evidence, and what to do about it.
 
 use super::lists::{self, cpus};
 use super::structure::{contradictory_words, unfit_words};
@@ -12,15 +12,14 @@ use coretalk_model::quantity::Unit;
 /// A matrix and its doubts.
 #[derive(Debug, Clone)]
 pub struct LintView<'a> {
-    /// The file.
+    /// The name of the file.
     pub name: &'a str,
-    /// As read.
+    /// The matrix as read.
     pub matrix: &'a ImportedMatrix,
-    /// What was found.
+    /// The doubts found.
     pub doubts: Vec<Doubt>,
 }
 
-/// Cells that are named one by one.
 const NAMED: usize = 6;
 
 /// The screen.
@@ -43,7 +42,7 @@ pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
     blocks
 }
 
-/// What a matrix of a file is, in one line.
+/// Describes a matrix of a file, in one line.
 pub fn head(file: &str, matrix: &ImportedMatrix, cpus: Source) -> Sentence {
     let parts = [
         Some(Sentence::name(file)),
@@ -55,12 +54,11 @@ pub fn head(file: &str, matrix: &ImportedMatrix, cpus: Source) -> Sentence {
     Sentence::joined(parts.into_iter().flatten(), " · ")
 }
 
-/// A number that a check found in the matrix, in its unit.
 fn found(number: f64) -> DisplayValue {
     DisplayValue::bare(Number::Point(number), Source::Unrecorded)
 }
 
-/// A doubt as a sentence. It is the one at this place among all of its matrix.
+/// A doubt as a sentence; `at` is its index among the doubts of its matrix.
 pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
     let all = |cells: &[[CpuId; 2]]| named(pairs_of(at), cells);
     let share = |share: f64| found(share).in_unit(Unit::Share);
@@ -165,7 +163,7 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
     .with("unit", unit)
 }
 
-/// What is doubtful about the numbers whose structure is shown above, but for what that shows itself.
+/// The doubts about a matrix whose structure is shown above, except those that the structure shows itself.
 pub fn remarks(doubts: &[Doubt], unit: &'static str) -> Vec<Block<'static>> {
     let is_other = |doubt: &Doubt| !matches!(doubt, Doubt::Unfit { .. } | Doubt::Contradictory { .. });
     let others = doubts.iter().enumerate().filter(|(_, doubt)| is_other(doubt));
@@ -177,12 +175,11 @@ pub fn remarks(doubts: &[Doubt], unit: &'static str) -> Vec<Block<'static>> {
     said.map(Block::Doubt).collect()
 }
 
-/// The pairs of a doubt in the document.
 fn pairs_of(at: usize) -> Source {
     Source::Field(pointer!("/topology/doubts/{at}/pairs"))
 }
 
-/// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
+/// A list of pairs, cut if long: `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
 fn named(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
     let more = cells.len().saturating_sub(NAMED) as u64;
     let source = all.unlisted(NAMED);

@@ -1,27 +1,27 @@
-//! CPUs, groups and pairs, listed in words.
+//! Lists of CPUs, groups and pairs, in words.
 
 use crate::blocks::value::{Arg, Sentence};
 use coretalk_model::{CpuId, CpuSet};
 
-/// `CPU 3`, `CPUs 0-3`.
+/// A set of CPUs with its noun: `CPU 3`, `CPUs 0-3`.
 pub fn cpus(all: &CpuSet) -> Sentence {
     Sentence::new(if all.len() == 1 { "CPU {cpus}" } else { "CPUs {cpus}" }).with("cpus", all.clone())
 }
 
-/// `one, another and a third`.
+/// A list in a sentence: `one, another and a third`.
 pub fn enumerated(mut all: Vec<Sentence>) -> Sentence {
     let last = all.pop().into_iter();
     let others = (!all.is_empty()).then(|| Sentence::joined(all, ", "));
     Sentence::joined(others.into_iter().chain(last), " and ")
 }
 
-/// `0 and 1, 0 and 2`.
+/// Pairs of CPUs: `0 and 1, 0 and 2`.
 pub fn pairs(all: impl IntoIterator<Item = [CpuId; 2]>) -> Sentence {
     let pair = |[a, b]: [CpuId; 2]| Sentence::new("{a} and {b}").with("a", a).with("b", b);
     Sentence::joined(all.into_iter().map(pair), ", ")
 }
 
-/// Groups by their CPUs, `0-7  8-15`; of more than so many the first three and the last.
+/// Groups by their CPUs, `0-7  8-15`; of more than `most`, the first three and the last.
 pub fn lists(groups: &[CpuSet], most: usize) -> Sentence {
     let list = |cpus: &CpuSet| Sentence::new("{cpus}").with("cpus", cpus.clone());
     let all = |groups: &[CpuSet]| Arg::Parts(groups.iter().map(list).collect(), "  ");
@@ -33,7 +33,7 @@ pub fn lists(groups: &[CpuSet], most: usize) -> Sentence {
     }
 }
 
-/// Groups by their CPUs: `0-7, 8-15 and 16-23`; of many the first two and the last.
+/// Groups in a sentence: `0-7, 8-15 and 16-23`; of more than three, the first two and the last.
 pub fn named(groups: Vec<CpuSet>) -> Sentence {
     let template = match groups.len() {
         0 => "",

@@ -1,4 +1,4 @@
-//! How busy the measured threads kept each CPU while a run went on.
+//! The load that the measured threads put on each CPU during a run.
 
 use super::fmt;
 use super::style::Style;
@@ -9,12 +9,10 @@ use crate::render::terminal;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::LoadCurve;
 
-/// With more CPUs than this their mean is drawn; each stands in the data.
+/// Maximum number of CPUs that have a row each; for more, their mean is drawn, and the data have each CPU.
 const MAX_ROWS: usize = 16;
-/// Columns beside the glyphs: the name of the CPU and its mean.
 const BESIDE: usize = 18;
 
-/// A row of glyphs for each CPU.
 pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
     let together = steps.div_ceil(style.width.saturating_sub(BESIDE).max(8)).max(1);
@@ -54,13 +52,12 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     drawing
 }
 
-/// The mean; unknown where one is.
 fn mean(shares: &[Option<f64>]) -> Option<f64> {
     let sum: Option<f64> = shares.iter().copied().sum();
     sum.map(|sum| sum / shares.len().max(1) as f64)
 }
 
-/// A blank for nothing at all, a dot for what is not known.
+/// Blank for zero, a dot for unknown.
 fn glyph(share: Option<f64>) -> char {
     match share {
         None => '·',

@@ -7,16 +7,13 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown;
 use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, OverviewRow};
 
-/// Characters of a name in a heading.
 const MAX_OF_A_NAME: usize = 16;
 
-/// A group of a row, with its path in the document.
 pub(super) struct Found<'a> {
     group: &'a GroupMedian,
     path: String,
 }
 
-/// The groups of a row, one for each column.
 pub(super) fn found(row: &OverviewRow, index: usize) -> Vec<Option<Found<'_>>> {
     let mut paths = (0..).map(|group| format!("/overview/{index}/groups/{group}"));
     row.medians
@@ -42,7 +39,6 @@ impl Found<'_> {
             .with("high", self.field("range/1", Number::Figure(high)))
     }
 
-    /// How many groups there are, of how many CPUs; `None` where latencies show none.
     pub(super) fn makeup(&self) -> Option<Sentence> {
         let sizes = &self.group.sizes;
         let size = |at: usize| self.field(&format!("sizes/{at}"), Number::Count(sizes[at] as u64));
@@ -53,7 +49,6 @@ impl Found<'_> {
         Some(Sentence::new(template).with("groups", groups).with("least", size(0)).with("most", size(last)))
     }
 
-    /// Its numbers in short.
     pub(super) fn in_short(&self) -> Sentence {
         let [low, high] =
             [0, 1].map(|end| self.field(&format!("range/{end}"), Number::Short(self.group.range[end])));
@@ -65,7 +60,6 @@ impl Found<'_> {
             .with("parts", Sentence::joined(parts.into_iter().chain(self.makeup()), ", "))
     }
 
-    /// The median with the range of the pairs in parentheses, perhaps with the groups.
     fn whole(&self, makeup: Option<Sentence>) -> Sentence {
         Sentence::new("{median} ({parts})")
             .with("median", self.median())
@@ -73,7 +67,7 @@ impl Found<'_> {
     }
 }
 
-/// The screen: a row for each run where all groups fit side by side, else a row for each group.
+/// The screen: one row for each run if all groups fit side by side, else one row for each group.
 pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; to test a \
         difference: coretalk compare A B";
@@ -104,9 +98,9 @@ fn across(table: &Overview, sides: &[SideView]) -> Table {
     across
 }
 
-/// Runs by number, and a column for each.
+/// The transposed table, with one column for each run, and a legend of the runs.
 fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
-    // Rows are called as the user named them, where each has a name of its own; else by number.
+    // Runs have the names that the user gave if these are unique, else numbers.
     let given: Vec<&String> = table.rows.iter().filter_map(|row| sides[row.side].given.as_ref()).collect();
     let is_own = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
     let has_names = given.len() == table.rows.len() && given.iter().all(is_own);
@@ -142,7 +136,7 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     legend.chain([Block::Gap, Block::Table(by_number)]).collect()
 }
 
-/// The table as Markdown: a column for each group, or where most cells would be empty a row for each number.
+/// The table as Markdown: one column for each group, or one row for each number if most cells would be empty.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
     let cell = |of: &Found<'_>| Cell::from(of.whole(of.makeup()));
     let known = table.rows.iter().flat_map(|row| &row.medians).flatten().count();
@@ -176,7 +170,6 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
     text
 }
 
-/// What the numbers of a row are.
 pub(super) fn about(row: &OverviewRow) -> String {
     let parts = [Some(&row.dataset), row.kernel.as_ref(), Some(&row.unit)].into_iter().flatten();
     plain(&parts.filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", "))
@@ -186,7 +179,6 @@ fn cut(text: &str) -> String {
     super::text::cut(&plain(text), 44)
 }
 
-/// A column as a heading.
 fn group_words(group: &OverviewGroup) -> Sentence {
     let level = level_words(&group.level);
     match group.kind {
@@ -197,7 +189,6 @@ fn group_words(group: &OverviewGroup) -> Sentence {
     }
 }
 
-/// The level of a column as a heading.
 pub(super) fn level_words(level: &GroupLevel) -> Sentence {
     match level {
         GroupLevel::All => "all pairs".into(),
@@ -210,7 +201,6 @@ pub(super) fn level_words(level: &GroupLevel) -> Sentence {
     }
 }
 
-/// What kinds of columns are, where there are several.
 pub(super) fn kinds_words(table: &Overview) -> Option<&'static str> {
     let has_kinds = table.groups.iter().any(|group| group.kind.is_some());
     has_kinds.then_some(

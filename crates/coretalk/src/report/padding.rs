@@ -1,4 +1,4 @@
-//! Whether padding pays: from which distance on two threads that write no longer slow each other down.
+//! Whether padding pays: the distance from which two writing threads no longer slow each other down.
 
 use super::fmt;
 use super::trial_words::{placement_sentence, relation_sentence};
@@ -7,7 +7,6 @@ use coretalk_model::Topology;
 use coretalk_model::quantity::Unit;
 use coretalk_model::sharing::{PaddedRelation, Padding, PaddingGroup, Slowdown, names};
 
-/// What all pairs of CPUs need, by relation.
 pub(super) fn sentence(topology: &Topology, groups: &[PaddingGroup<'_>]) -> Sentence {
     let clauses = groups.iter().map(|group| clause(topology, group, groups)).collect();
     Sentence::new("{clauses}").with("clauses", Arg::Parts(clauses, "; ")).capitalized()
@@ -38,7 +37,7 @@ fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>
     }
 }
 
-/// `8.2 to 8.3 times as long as a lone writer (same L3)`, and for each further relation `34.9 times (across L3)`.
+/// Slowdowns: `8.2 to 8.3 times as long as a lone writer (same L3)`, then `34.9 times (across L3)` and so on.
 fn slowdowns(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>]) -> Vec<Sentence> {
     let known = group.relations.iter().filter_map(|of| Some((of, of.slowdowns?)));
     let of_relation = |(index, (of, ends)): (usize, (&PaddedRelation<'_>, [Slowdown<'_>; 2]))| {
@@ -52,7 +51,7 @@ fn slowdowns(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<
     known.enumerate().map(of_relation).collect()
 }
 
-/// What the CPUs of the pairs share; of a relation that stands in several groups its first pair.
+/// The scope that the pairs of a relation share; if the relation is in several groups, the first pair of this group.
 fn place(topology: &Topology, of: &PaddedRelation<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
     let relations = all.iter().flat_map(|group| &group.relations);
     if relations.filter(|other| other.relation == of.relation).count() == 1 {
@@ -90,7 +89,7 @@ mod tests {
     use coretalk_model::stats::Estimate;
     use coretalk_model::{CpuId, sharing::padding};
 
-    /// What trials between CPU 0 and others show: the other CPU, bytes and slowdown of each.
+    /// The sentence for trials between CPU 0 and others; each is the other CPU, the distance in bytes and the slowdown.
     fn said(confidence: f64, slowdowns: &[(u32, f64, f64)]) -> String {
         let trial = |&(other, bytes, point): &(u32, f64, f64)| TrialResult {
             values: [(

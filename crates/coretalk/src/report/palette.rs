@@ -1,11 +1,11 @@
-//! The colours of the heat map: viridis, on a logarithmic scale; and few tones, by the gaps between the values.
+//! The colours of the heat map: viridis on a logarithmic scale; and a few tones, split at gaps between the values.
 
 use super::ColorDepth;
 use coretalk_model::latency::summary::value_steps;
 
 /// Ten colours of viridis at equal steps, by Stéfan van der Walt and Nathaniel Smith (matplotlib 2015, CC0). It is
-/// perceptually uniform, rises in lightness throughout, and so reads the same for colour-blind eyes and in grey.
-/// Linear interpolation between these stays within 3 of 255 of the full table.
+/// perceptually uniform and rises in lightness throughout, so it also works for colour-blind readers and in grey.
+/// Linear interpolation between them stays within 3 of 255 of the full table.
 pub const VIRIDIS: [[u8; 3]; 10] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x28, 0x78],
@@ -19,8 +19,8 @@ pub const VIRIDIS: [[u8; 3]; 10] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// Blue over near-white to brown, for differences: both ends are equally far from the middle in lightness, and no
-/// colour-blind eye mixes them up.
+/// Blue over near-white to brown, for differences. Both ends have the same lightness distance from the middle, and are
+/// distinguishable with any colour blindness.
 pub const DIVERGING: [[u8; 3]; 7] = [
     [0x0b, 0x4f, 0x8f],
     [0x4f, 0x94, 0xc8],
@@ -31,15 +31,15 @@ pub const DIVERGING: [[u8; 3]; 7] = [
     [0x8f, 0x4a, 0x06],
 ];
 
-/// The sixteen-colour stand-in: blue, bright blue, cyan, bright cyan, bright yellow rise in lightness on every
-/// common terminal and avoid red beside green.
+/// Replacement with sixteen colours: blue, bright blue, cyan, bright cyan, bright yellow rise in lightness on every
+/// common terminal and avoid red next to green.
 const NAMED: [u8; 5] = [4, 12, 6, 14, 11];
 
-/// Glyphs that rise in density: the palette without colour. `·` stands for what was not measured, and nothing here may
-/// look like it.
+/// Glyphs of increasing density: the palette without colours. `·` marks cells that were not measured, so no glyph may
+/// resemble it.
 pub const SHADES: [char; 5] = [':', '░', '▒', '▓', '█'];
 
-/// Maps values to 0 … 1 by their logarithm, so that equal ratios look equally far apart.
+/// A logarithmic scale from values to 0 … 1: equal ratios have equal distances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     /// The value at 0.
@@ -48,12 +48,12 @@ pub struct Scale {
     pub high: f64,
 }
 
-/// Of so many values one may lie apart below the others and share the first colour with whatever lies there.
+/// At most one in this many values may be an outlier below the others that shares the first colour.
 const FEW: usize = 4;
 
 impl Scale {
-    /// The scale of these values; `None` without a positive one. It spans a ratio of at least 1.5, so that noise on a
-    /// machine without structure does not get all the colours.
+    /// The scale of these values; `None` if none is positive. It spans a ratio of at least 1.5, so that noise on a
+    /// machine without structure does not use all colours.
     pub fn over(values: impl Iterator<Item = f64>) -> Option<Scale> {
         let mut scale: Option<Scale> = None;
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -63,8 +63,8 @@ impl Scale {
         scale.map(|scale| Scale { high: scale.high.max(1.5 * scale.low), ..scale })
     }
 
-    /// The same range on every machine, by unit: from the threads of one core to the far side of a large machine, and
-    /// from a queue that switches at every message to one that never waits. `None` for other units.
+    /// A range that is the same on every machine, by unit: from the threads of one core to the far side of a large
+    /// machine, and from a queue that switches at every message to one that never waits. `None` for other units.
     pub fn fixed(unit: &str) -> Option<Scale> {
         match unit {
             "ns" => Some(Scale { low: 4.0, high: 500.0 }),
@@ -73,16 +73,16 @@ impl Scale {
         }
     }
 
-    /// As [`over`](Scale::over), but one absurd value does not take all the colours: what lies more than 20 times above
-    /// the middle value, or 50 times below, gets the last one. No machine is known to span more. Nor does empty room: where
-    /// the lowest values, such as those of threads of a core, lie more than twice below all others, they get the first
-    /// colour, and the scale begins at half of the others.
+    /// Like [`over`](Scale::over), but outliers do not use up the colours. Values more than 20 times above or 50 times
+    /// below the middle value are clamped; no machine is known to span more. If the lowest values, such as those of
+    /// threads of a core, are more than a factor of two below all others, they get the first colour, and the scale
+    /// starts at half of the others' minimum.
     pub fn fitted(values: impl Iterator<Item = f64>) -> Option<Scale> {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
         values.sort_unstable_by(f64::total_cmp);
         let middle = *values.get(values.len() / 2)?;
         let below = values.windows(2).position(|pair| pair[1] > 2.0 * pair[0]).map(|at| at + 1);
-        // A machine of n CPUs has n²/2 pairs, and half as many threads beside a thread of the same core as CPUs.
+        // A machine of n CPUs has n²/2 pairs, but only n/2 pairs of threads of the same core.
         let is_few = |below: &usize| below * FEW <= values.len() && below.pow(2) <= 2 * values.len();
         let below = below.filter(is_few);
         let least = below.map_or(0.0, |below| values[below] / 2.0);
@@ -90,30 +90,31 @@ impl Scale {
         Scale::over(values.into_iter().map(|value| value.clamp(least, middle * 20.0)))
     }
 
-    /// Where a value lies, 0 to 1.
+    /// The position of a value, 0 to 1.
     pub fn position(&self, value: f64) -> f64 {
         let position = (value / self.low).ln() / (self.high / self.low).ln();
         if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
     }
 }
 
-/// What values are coloured by.
+/// Maps values to colours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Colors {
     /// Viridis over the logarithm of values.
     Level(Scale),
-    /// Blue to brown over differences, from as much less as more.
+    /// Blue to brown over differences, symmetric around zero.
     Difference {
-        /// The difference at either end.
+        /// The largest difference with a colour of its own.
         most: f64,
     },
 }
 
 impl Colors {
-    /// The colours of differences in percent: the same on every page, so that small ones look small.
+    /// Colours of differences in percent; the same on every page, so that small differences look small.
     pub const DIFFERENCE: Colors = Colors::Difference { most: 20.0 };
 
-    /// The colours of differences in percent from these values: 99 of 100 lie within, and noise does not get them all.
+    /// Colours fitted to these differences in percent: they cover 99 % of the values, but at least ±5 %, so that noise
+    /// does not use all colours.
     pub fn of_differences(values: impl Iterator<Item = f64>) -> Colors {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|size| size.is_finite()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
@@ -121,7 +122,7 @@ impl Colors {
         Colors::Difference { most: usual.map_or(20.0, |size| size.max(5.0)) }
     }
 
-    /// Least and greatest value with a colour of its own.
+    /// The smallest and the largest value with a colour of its own.
     pub fn ends(self) -> [f64; 2] {
         match self {
             Colors::Level(scale) => [scale.low, scale.high],
@@ -137,30 +138,30 @@ impl Colors {
         }
     }
 
-    /// Whether black text is easier to read on the colour of a value than white.
+    /// Whether black text is easier to read than white on the colour of a value.
     pub fn wants_dark_text(self, value: f64) -> bool {
         luminance(self.rgb(value)) > EVEN_CONTRAST
     }
 }
 
-/// Few tones, for a terminal without colour or with sixteen: values that lie apart get tones of their own, where an even
-/// scale over the same range would give two levels one tone.
+/// A few tones, for a terminal without colours or with sixteen: values separated by gaps get different tones, where an
+/// even scale could give two levels the same tone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps(Vec<[f64; 2]>);
 
 impl Steps {
-    /// As many steps as there are glyphs, or fewer; `None` without a positive value.
+    /// Steps of these values, at most as many as there are glyphs; `None` if no value is positive.
     pub fn over(values: impl Iterator<Item = f64>) -> Option<Steps> {
         let steps = value_steps(values, SHADES.len());
         (!steps.is_empty()).then_some(Steps(steps))
     }
 
-    /// Least and greatest value of each step, ascending.
+    /// The smallest and the largest value of each step, ascending.
     pub fn ranges(&self) -> &[[f64; 2]] {
         &self.0
     }
 
-    /// The tone of a value, 0 to 1: the first step has the first tone and the last the last one.
+    /// The tone of a value, 0 to 1: 0 for the first step and 1 for the last.
     pub fn position(&self, value: f64) -> f64 {
         let index = self.0.iter().rposition(|[low, _]| *low <= value).unwrap_or(0);
         index as f64 / (self.0.len() - 1).max(1) as f64
@@ -172,7 +173,6 @@ pub fn rgb(position: f64) -> [u8; 3] {
     between(&VIRIDIS, position)
 }
 
-/// The colour at a position along these stops.
 fn between(stops: &[[u8; 3]], position: f64) -> [u8; 3] {
     let at = position.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
     let below = (at as usize).min(stops.len() - 2);
@@ -188,7 +188,7 @@ pub fn shade(position: f64) -> char {
     SHADES[step(position, SHADES.len())]
 }
 
-/// Text on the colour of a position, black or white by which is easier to read.
+/// Text on the colour of a position, in black or white, whichever is easier to read.
 pub fn on(depth: ColorDepth, position: f64, text: &str) -> String {
     let ink = if is_light(depth, position) { 30 } else { 97 };
     match background(depth, position) {
@@ -197,8 +197,7 @@ pub fn on(depth: ColorDepth, position: f64, text: &str) -> String {
     }
 }
 
-/// A pixel of half height over another: `▀` in the upper colour on the lower one. `None` is the terminal's own
-/// background.
+/// Two pixels of half height: `▀` in the upper colour on the lower one. `None` is the background of the terminal.
 pub fn half_blocks(depth: ColorDepth, upper: Option<f64>, lower: Option<f64>) -> String {
     let ink = |position| foreground(depth, position).unwrap_or_default();
     match (upper, lower) {
@@ -247,7 +246,7 @@ fn is_light(depth: ColorDepth, position: f64) -> bool {
     }
 }
 
-/// Where black and white contrast equally (WCAG 2.1).
+/// Luminance at which black and white have the same contrast (WCAG 2.1).
 const EVEN_CONTRAST: f64 = 0.18;
 
 /// Relative luminance, 0 to 1, after WCAG 2.1 with a plain gamma of 2.2.
@@ -305,7 +304,6 @@ mod tests {
         let steps = Steps::over(levels.into_iter()).unwrap();
         let tones = levels.map(|ns| shade(steps.position(ns)));
         assert_eq!(tones, [':', '░', '░', '▓', '█']);
-        // Each tone stands for what the legend says of it.
         assert_eq!(steps.ranges(), [[20.0, 20.0], [60.0, 62.0], [120.0, 120.0], [300.0, 300.0]]);
         assert_eq!(Steps::over([f64::NAN].into_iter()), None);
     }
@@ -334,7 +332,7 @@ mod tests {
     fn threads_of_a_core_leave_the_other_levels_their_colours() {
         let ends =
             |values: &[f64]| Scale::fitted(values.iter().copied()).map(|scale| [scale.low, scale.high]);
-        // As on a hybrid, where all other pairs lie close to each other.
+        // As on a hybrid, where all other pairs have similar values.
         assert_eq!(ends(&[5.0, 36.0, 44.0, 44.0, 52.0, 52.0]), Some([18.0, 52.0]));
         assert_eq!(
             ends(&[18.0, 18.0, 86.0, 86.0]),

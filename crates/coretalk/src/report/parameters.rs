@@ -1,4 +1,4 @@
-//! Parameters and quantities as words, of trials and of the documents of their runs.
+//! Parameters and quantities in words, for trials and for series of documents.
 
 use super::fmt;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, pointer};
@@ -10,12 +10,12 @@ use coretalk_model::series::{self, NamePart, SeriesName, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 use std::borrow::Cow;
 
-/// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
+/// The parameters of a series except the hidden ones: `kernel cas, view at-rate`, `gap 20 µs`.
 pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
     fmt::sentence(&sentence_of(series, 0, hidden))
 }
 
-/// The same as a sentence of the series at this place of its document.
+/// The same as a sentence; `index` is the position of the series in its document.
 pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> Sentence {
     let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_ref()));
     let part = |(name, value): (&Cow<'_, str>, &ValueDoc<'_>)| {
@@ -24,25 +24,24 @@ pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> 
     Sentence::new("{parameters}").with("parameters", Arg::Parts(shown.map(part).collect(), ", "))
 }
 
-/// The CPUs of a series in role order, `0 → 1`; those on which its threads may run where they are not bound.
+/// The CPUs of a series in role order, `0 → 1`; for unbound threads, the CPUs on which they may run.
 pub fn places_of(series: &SeriesDoc) -> String {
     let cpus: Vec<CpuId> = series.placement.iter().copied().map(CpuId).collect();
     let words = mask_of(series).map(|mask| unbound(&cpus, mask));
     fmt::sentence(&words.unwrap_or_else(|| in_role_order(&cpus, " → ")))
 }
 
-/// The CPUs on which the threads of a series may run; `None` where they are bound.
+/// The CPUs on which the threads of a series may run; `None` if they are bound.
 pub fn mask_of(series: &SeriesDoc) -> Option<CpuSet> {
     series::Value::from(series.parameters.get(MASK)?).to_string().parse().ok()
 }
 
-/// What the tables of a probe call a distribution or a value; its own name in words where they have no column for it.
+/// The title of a distribution or value in the tables of a probe, or its own name if they have no column for it.
 pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
     let own = || Sentence::name(&name.replace(['_', '-'], " "));
     probes::quantity(probe, name).map_or_else(own, |quantity| Sentence::new(quantity.title))
 }
 
-/// The meaning of a quantity, and its formula where it has one.
 pub(super) fn explanation(quantity: &Quantity) -> Option<Sentence> {
     let meaning = Sentence::from(quantity.meaning?);
     Some(match quantity.formula {
@@ -53,8 +52,8 @@ pub(super) fn explanation(quantity: &Quantity) -> Option<Sentence> {
     })
 }
 
-/// The parameters of a trial: `gap 20 µs, primitive pipe`. The mask of threads that are not bound is a place, not a
-/// parameter: see [`unbound`].
+/// The parameters of a trial: `gap 20 µs, primitive pipe`. The mask of unbound threads is a place, not a parameter: see
+/// [`unbound`].
 pub fn parameters(spec: &TrialSpec) -> Sentence {
     let shown = spec.parameters.iter().filter(|(name, _)| *name != MASK);
     let part = |(name, value): (&str, &series::Value)| {
@@ -63,7 +62,7 @@ pub fn parameters(spec: &TrialSpec) -> Sentence {
     Sentence::joined(shown.map(part), ", ")
 }
 
-/// The place of threads that are not bound, `any of CPUs 0-15`; where only the creator is, `CPU 0 → any`.
+/// The place of unbound threads, `any of CPUs 0-15`; `CPU 0 → any` if only the creator is bound.
 pub fn unbound(placement: &[CpuId], mask: CpuSet) -> Sentence {
     match placement {
         [creator] => Sentence::new("CPU {creator} → any").with("creator", *creator),
@@ -71,17 +70,15 @@ pub fn unbound(placement: &[CpuId], mask: CpuSet) -> Sentence {
     }
 }
 
-/// CPUs in role order with this between them.
 pub(super) fn in_role_order(cpus: &[CpuId], between: &'static str) -> Sentence {
     Sentence::joined(cpus.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu)), between)
 }
 
-/// A parameter as its probe declares it: `gap 20 µs`.
 pub(super) fn parameter(name: &str, value: &series::Value) -> Sentence {
     sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
 }
 
-/// The same as a sentence, with the source of its number.
+/// A parameter, with the source of its number.
 pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sentence {
     let declared = probes::parameter_by_id(name);
     let words = declared
@@ -97,7 +94,7 @@ pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sen
 }
 
 /// The name of a series in a comparison: `gap 1 ms, receiver looks, CPUs 0-1` from `gap_ns=1000000 receiver=looks 0-1`.
-/// What holds no parameter stays as it is.
+/// A name without parameters stays as it is.
 pub fn series_words(name: &str) -> Sentence {
     let Some(SeriesName(parts)) = SeriesName::of(name) else { return Sentence::name(name) };
     let words = parts.iter().map(|part| match part {
@@ -108,18 +105,16 @@ pub fn series_words(name: &str) -> Sentence {
     Sentence::joined(words, ", ")
 }
 
-/// The CPUs of a series: `CPU 7`, `CPUs 0-1`.
 pub(super) fn cpu_words(cpus: &[CpuId]) -> Sentence {
     let template = if cpus.len() > 1 { "CPUs {cpus}" } else { "CPU {cpus}" };
     Sentence::new(template).with("cpus", in_role_order(cpus, "-"))
 }
 
-/// A parameter as the name of a row: a name alone (`std-mutex`), a number with its noun (`capacity 10`).
+/// A parameter as the name of a row: text alone (`std-mutex`), a number with its noun (`capacity 10`).
 pub fn telling(name: &str, value: &series::Value) -> String {
     fmt::sentence(&telling_sentence(name, value))
 }
 
-/// The same as a sentence.
 pub(super) fn telling_sentence(name: &str, value: &series::Value) -> Sentence {
     match value {
         series::Value::Text(text) => Sentence::name(text),

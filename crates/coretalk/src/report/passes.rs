@@ -1,17 +1,17 @@
-//! The passes over pairs, for the details of a report.
+//! The passes of pairs, for the details of a report.
 
 use super::input::{EVERY_PAIR_UP_TO, PairPasses, ReportInput};
 use coretalk_model::latency::{CellPasses, Record, cells, representatives};
 use coretalk_model::{CpuId, KernelId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Above [`EVERY_PAIR_UP_TO`] CPUs: this number of doubtful pairs, and of pairs from each end.
+/// Above [`EVERY_PAIR_UP_TO`] CPUs: the number of doubtful pairs, and of pairs from each end.
 const MAX_DOUBTFUL: usize = 200;
 const EXTREMES: usize = 20;
-/// More passes over one pair than this are thinned evenly; the strip is a few hundred pixels wide.
+/// Maximum number of passes shown for one pair; more are thinned evenly, since the strip is a few hundred pixels wide.
 const MAX_PASSES: usize = 400;
 
-/// The passes over the pairs of every map of a run.
+/// The passes of the pairs of every map of a run.
 pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
     let Some(report) = input.run() else { return Vec::new() };
     let Some(latency) = &report.latency else { return Vec::new() };
@@ -30,7 +30,7 @@ pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
             let said = numbers.get(&pair).and_then(|&number| record.passes(number));
             let second = match latency.cells.get(row as usize, column as usize).and_then(|cell| cell.value())
             {
-                // The first column of a kernel is on the node of `from`.
+                // The first column of a kernel has its home on the node of `from`.
                 Some(value) => report.topology.node_of(pair[0]).is_some_and(|node| node != value.home.0),
                 None => continue,
             };
@@ -43,7 +43,6 @@ pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
     found
 }
 
-/// Seconds since the first pass and values, on the home that the cell reports.
 fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool) -> Vec<(f64, f64)> {
     let column = |home| record.column(kernel, home);
     let Some(column) = (if second { column(1).or_else(|| column(0)) } else { column(0) }) else {
@@ -56,7 +55,7 @@ fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool
         .collect()
 }
 
-/// Which cells of a large map: representatives, doubtful ones, and both ends. `None` is all.
+/// The selected cells of a large map: representatives, doubtful ones, and both extremes. `None` selects all.
 fn wanted(input: &ReportInput<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<BTreeSet<usize>> {
     let columns = &input.maps[map].columns;
     if columns.cpus.len() <= EVERY_PAIR_UP_TO {

@@ -1,7 +1,7 @@
-//! [`Picture`]: shapes with a size, written as SVG or as PNG.
+//! [`Picture`]: shapes with a size, written as SVG or PNG.
 //!
-//! Every drawing of a report is made once as a picture. Colours are roles ([`Ink`]), so that the same drawing follows
-//! the light and the dark theme of a page, and has fixed colours in a file.
+//! Each drawing of a report is made once, as a picture. Its colours are roles ([`Ink`]), so that the same drawing
+//! follows the light and the dark theme of a page, and has fixed colours in a file.
 
 mod glyphs;
 mod png;
@@ -10,43 +10,44 @@ mod svg;
 pub use glyphs::{Weight, text_width};
 pub use svg::Medium;
 
-/// A drawing in units of CSS pixels, y downwards.
+/// A drawing in CSS pixels; y points downwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     /// Width.
     pub width: f64,
     /// Height.
     pub height: f64,
-    /// What it is, in one line: the accessible name.
+    /// Description in one line, used as the accessible name.
     pub title: String,
-    /// In the order drawn.
+    /// Shapes in drawing order.
     pub shapes: Vec<Shape>,
-    /// The series and maps of trials that are drawn.
+    /// The series and maps of trials that it shows.
     pub shows: Vec<SeriesName>,
 }
 
-/// The name of a series in tables, parameter by parameter: each parameter with its value as words.
+/// The name of a series in tables: each parameter with its value in words.
 pub type SeriesName = Vec<(String, String)>;
 
 /// A colour by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// The ground.
+    /// The background.
     Paper,
     /// Text.
     Text,
-    /// Text that steps back.
+    /// Text of lower emphasis.
     Faint,
     /// Grid and frames.
     Line,
     /// The n-th curve of a chart.
     Series(usize),
-    /// A colour of the palette: the same everywhere.
+    /// A colour of the palette, independent of the theme.
     Rgb([u8; 3]),
 }
 
-/// Colours of the curves on white, as in the stylesheet of the page: after the palette of Okabe and Ito (2008), which
-/// colour-blind eyes tell apart, each dark enough for a line on white (3 : 1), with violet in place of its second blue.
+/// Colours of the curves on white, as in the stylesheet of the page: the palette of Okabe and Ito (2008), which
+/// colour-blind readers can distinguish, each dark enough for a line on white (3 : 1), with violet instead of its
+/// second blue.
 const SERIES: [[u8; 3]; 7] = [
     [0x00, 0x72, 0xb2],
     [0xd5, 0x5e, 0x00],
@@ -58,7 +59,6 @@ const SERIES: [[u8; 3]; 7] = [
 ];
 
 impl Ink {
-    /// The colour in a file.
     fn fixed(self) -> [u8; 3] {
         match self {
             Ink::Paper => [0xff, 0xff, 0xff],
@@ -71,12 +71,12 @@ impl Ink {
     }
 }
 
-/// Where a text stands against its point.
+/// The alignment of a text relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// It begins there.
+    /// It starts there.
     Start,
-    /// Its middle is there.
+    /// It is centred there.
     Middle,
     /// It ends there.
     End,
@@ -99,31 +99,31 @@ impl Type {
         Type { size, weight: Weight::Regular, ink: Ink::Text }
     }
 
-    /// The same in another colour.
+    /// The same text style in another colour.
     pub const fn in_ink(self, ink: Ink) -> Type {
         Type { ink, ..self }
     }
 
-    /// The same, bolder.
+    /// The same text style, bolder.
     pub const fn strong(self) -> Type {
         Type { weight: Weight::Medium, ..self }
     }
 }
 
-/// One thing drawn.
+/// A shape of a drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// A filled rectangle: left, top, width, height.
     Rect([f64; 4], Ink),
     /// Points joined by straight lines of a width.
     Line(Vec<[f64; 2]>, Ink, f64),
-    /// A filled polygon that shines through.
+    /// A filled, translucent polygon.
     Area(Vec<[f64; 2]>, Ink),
     /// A filled disc: centre and radius.
     Disc([f64; 2], f64, Ink),
-    /// Text, its baseline at the point.
+    /// Text with its baseline at the point.
     Text([f64; 2], Anchor, Type, String),
-    /// Squares of one colour each, row by row; `None` lets the ground through.
+    /// Squares of one colour each, row by row; `None` is transparent.
     Raster {
         /// Left, top, width, height.
         area: [f64; 4],
@@ -150,7 +150,7 @@ impl Picture {
         self.shapes.push(Shape::Line(points, ink, width));
     }
 
-    /// Adds a polygon that shines through.
+    /// Adds a translucent polygon.
     pub fn area(&mut self, points: Vec<[f64; 2]>, ink: Ink) {
         self.shapes.push(Shape::Area(points, ink));
     }
@@ -165,7 +165,7 @@ impl Picture {
         self.shapes.push(Shape::Text(at, anchor, style, text.into()));
     }
 
-    /// Draws another picture into this one, its corner at a point, and grows where that needs room.
+    /// Draws another picture into this one with its corner at a point; grows if necessary.
     pub fn insert(&mut self, other: Picture, at: [f64; 2]) {
         self.width = self.width.max(at[0] + other.width);
         self.height = self.height.max(at[1] + other.height);
@@ -173,14 +173,14 @@ impl Picture {
         self.shows.extend(other.shows);
     }
 
-    /// Draws another picture into a part of this one: left, top, width, height. What does not fit is made smaller.
+    /// Draws another picture into an area of this one: left, top, width, height. It is scaled down to fit.
     pub fn insert_within(&mut self, other: Picture, [left, top, width, height]: [f64; 4]) {
         let scale = (width / other.width).min(height / other.height).min(1.0);
         self.shapes.extend(other.shapes.into_iter().map(|shape| shape.placed([left, top], scale)));
         self.shows.extend(other.shows);
     }
 
-    /// Pictures below each other with a gap between them.
+    /// Pictures below each other, with a gap between them.
     pub fn stacked(title: impl Into<String>, parts: Vec<Picture>, gap: f64) -> Picture {
         let mut whole = Picture::new(title, 0.0, 0.0);
         for part in parts {
@@ -190,7 +190,7 @@ impl Picture {
         whole
     }
 
-    /// Pictures in rows of at most so many, with a gap between them.
+    /// Pictures in rows of at most `columns`, with a gap between them.
     pub fn tiled(title: impl Into<String>, parts: Vec<Picture>, columns: usize, gap: f64) -> Picture {
         let mut whole = Picture::new(title, 0.0, 0.0);
         let mut parts = parts.into_iter().peekable();
@@ -207,7 +207,6 @@ impl Picture {
 }
 
 impl Shape {
-    /// In a picture whose corner stands at a point of another, by this much larger.
     fn placed(self, [dx, dy]: [f64; 2], scale: f64) -> Shape {
         let point = |[x, y]: [f64; 2]| [x * scale + dx, y * scale + dy];
         let placed =

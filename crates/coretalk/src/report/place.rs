@@ -1,4 +1,4 @@
-//! Comparisons of placements: where work ran, a table for each piece of work, and what follows in a sentence.
+//! Comparisons of placements: where the work ran, a table for each piece of work, and the conclusion in a sentence.
 
 mod answer;
 mod doubts;
@@ -24,7 +24,7 @@ pub use numbers::Numbered;
 use numbers::{given, quoted};
 use reason::{Sides, reasons, structure};
 
-/// The whole screen of a run of comparisons.
+/// The screen of a run of comparisons.
 pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
     blocks.extend(answers(place));
@@ -47,7 +47,7 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
     blocks
 }
 
-/// The table of each piece of work, and what follows from it.
+/// The table of each piece of work, with its conclusion.
 pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
     let of_work = |work: &WorkSettings| {
         let all = Numbered::all(&place.result.comparisons);
@@ -63,7 +63,6 @@ pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> 
     answers(place).into_iter().chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
 }
 
-/// The answer for each piece of work, under its name.
 fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
     let of_work = |(_, headline): (usize, Numbered<'_>)| {
         let said = Sentence::new("{work}: {answer}").with("work", given(&headline.comparison.work));
@@ -72,11 +71,9 @@ fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
     headlines(place).map(of_work).collect()
 }
 
-/// Threads up to which it is said line by line how to hold each on its CPU.
 const MAX_HELD: usize = 16;
 
-/// The placements as a table: what they are called, what they share, and the words that do the same elsewhere; where it
-/// matters which thread runs where, that too.
+/// The placements as a table: names, what they share, commands that reproduce them, and the CPU of each thread.
 pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let roles = settings.roles_in_order();
     let mut columns = ["placement", "uses", "threads on CPUs", "command"].map(Column::words).to_vec();
@@ -108,14 +105,14 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     blocks
 }
 
-/// `0, 8, 1, 9`, cut short where there are many.
+/// A list of CPUs, cut if long: `0, 8, 1, 9`.
 fn listed(cpus: &[CpuId]) -> Sentence {
     let shown = cpus.iter().take(MAX_HELD).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
     let more = if cpus.len() > MAX_HELD { ", …" } else { "" };
     Sentence::new("{cpus}{more}").with("cpus", Sentence::joined(shown, ", ")).with("more", more)
 }
 
-/// That a set of CPUs is not the placement where each thread has its own CPU, and how to pin each thread.
+/// Warns that a set of CPUs does not pin each thread to its own CPU, and explains how to do that.
 fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
@@ -142,8 +139,7 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     blocks
 }
 
-/// Each metric on every placement. Differences are those of the losers from the winner, or, where nobody wins, from the
-/// first placement.
+/// Each metric on every placement. Differences are relative to the winner or, if there is none, to the first placement.
 pub fn table<'a>(comparisons: impl IntoIterator<Item = Numbered<'a>>) -> Table {
     let columns = [
         Column::words("metric"),
@@ -172,7 +168,7 @@ fn rows(of: Numbered<'_>) -> impl Iterator<Item = [Cell; 7]> {
     })
 }
 
-/// The difference of a placement from the reference as the table has it, such as `-26 % ±2 %`.
+/// The difference of a placement from the reference, as in the table: `-26 % ±2 %`.
 pub(super) fn difference_words(of: Numbered<'_>, arm: usize) -> Option<String> {
     Some(fmt::sentence(&of.difference(arm)?))
 }
@@ -195,7 +191,6 @@ fn verdict(of: Numbered<'_>) -> Cell {
     }
 }
 
-/// The table of one piece of work and what follows from its headline.
 fn part(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<'_>]) -> Vec<Block<'static>> {
     let Some(headline) = comparisons.first() else { return Vec::new() };
     let mut blocks = vec![
@@ -210,12 +205,12 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<'_>]) -
     blocks
 }
 
-/// `ring, 4 threads, 10 runs on each placement`.
+/// The heading of a table: `ring, 4 threads, 10 runs on each placement`.
 fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
     let work = &headline.comparison.work;
     let threads = settings.threads.filter(|_| work != COMMAND).map(|threads| {
         let kind = work.parse::<Workload>().map(|workload| workload.kind);
-        // Some have as many as they always have.
+        // Some workloads have a fixed number of threads.
         let (number, source) = match kind.ok().and_then(|kind| kind.roles(threads)) {
             Some(roles) => (roles, Source::Listed),
             None => (threads, Source::Option("threads")),
@@ -227,7 +222,7 @@ fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
     let fewest = arms.clone().min_by_key(|arm| headline.comparison.arms[*arm].runs.len());
     let most = arms.max_by_key(|arm| headline.comparison.arms[*arm].runs.len());
     let runs = match fewest.zip(most) {
-        // One whose CPU went away has fewer.
+        // A placement whose CPU went offline has fewer runs.
         Some((fewest, most)) if headline.runs(fewest).number != headline.runs(most).number => {
             Sentence::pluralized("{least} to {number} run{s} on a placement", headline.runs(most))
                 .with("least", headline.runs(fewest))
@@ -243,7 +238,6 @@ fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
         .with("runs", runs)
 }
 
-/// Why differences of the table do not fit the medians in it.
 fn off_medians(of: Numbered<'_>) -> Option<Sentence> {
     let shown = (0..of.comparison.arms.len()).filter_map(|arm| {
         let pair = &of.comparison.pairs[of.pair(arm)?];
@@ -260,7 +254,6 @@ fn off_medians(of: Numbered<'_>) -> Option<Sentence> {
     })
 }
 
-/// Why the peak memory of small programs is unknown.
 fn without_memory(of: Numbered<'_>) -> Option<&'static str> {
     let comparison = of.comparison;
     let unknown =
@@ -271,14 +264,13 @@ fn without_memory(of: Numbered<'_>) -> Option<&'static str> {
     )
 }
 
-/// What could make the winner of a headline the better one.
 fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: Numbered<'_>) -> Option<Block<'static>> {
     let Outcome::Winner { winner, runner_up, .. } = headline.comparison.outcome else { return None };
     let behaviour = behaviour(place, headline);
     let [best, next]: [&Placement; 2] =
         [winner, runner_up].map(|arm| &headline.comparison.arms[arm].placement);
     let why = why(&report.topology, &behaviour, best, next);
-    // What nobody works on counts only where threads have no CPUs of their own.
+    // CPUs without work count only if threads have no CPUs of their own.
     let field = if behaviour.roles.is_some() { "roles" } else { "cpus" };
     let sides = Sides {
         topology: &report.topology,
@@ -288,12 +280,10 @@ fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: Numbered<'_>) 
     Some(Block::Conclusion(reasons(&sides, &why)))
 }
 
-/// How the work behaves, as far as it is known.
 fn behaviour(place: &PlaceReport, headline: Numbered<'_>) -> Behaviour {
     let work = &headline.comparison.work;
     match work.parse::<Workload>() {
         Ok(workload) => workload.behaviour(place.settings.threads.unwrap_or(1)),
-        // A command: by what was seen of it.
         Err(_) => {
             let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == *work);
             Behaviour::of_command(doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1))
@@ -321,22 +311,19 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
     blocks
 }
 
-/// Half the width of the intervals that were asked for.
 pub(super) fn precision(settings: &PlaceSettings) -> DisplayValue {
     DisplayValue::bare(Number::Point(settings.precision), Source::Option("precision")).in_unit(Unit::Share)
 }
 
-/// The time that was asked for.
 pub(super) fn budget(settings: &PlaceSettings) -> DisplayValue {
     DisplayValue::bare(Number::Duration(settings.budget.secs()), Source::Option("budget"))
 }
 
-/// Whether some work has no run on some placement: by its headline, which every run has.
+/// Whether some work has no run on some placement, judged by its headline, which every run has.
 fn lacks_runs(place: &PlaceReport) -> bool {
     headlines(place).any(|(_, headline)| headline.comparison.arms.iter().any(|arm| arm.runs.is_empty()))
 }
 
-/// Whether some work has fewer runs than it takes at least.
 fn lacks_repetitions(place: &PlaceReport) -> bool {
     headlines(place).any(|(work, headline)| {
         let least = least_repetitions(&place.settings, work) as usize;
@@ -344,7 +331,7 @@ fn lacks_repetitions(place: &PlaceReport) -> bool {
     })
 }
 
-/// The first comparison of each piece of work, with the number of the work.
+/// The first comparison of each piece of work, with the index of the work.
 pub(super) fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, Numbered<'_>)> {
     let of = |work: &WorkSettings| {
         Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == work.name)

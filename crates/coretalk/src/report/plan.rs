@@ -1,4 +1,4 @@
-//! The view of `plan`: what would be measured and how long it takes.
+//! The screen of `plan`: what would be measured and how long it takes.
 
 use super::fmt::range;
 use super::place::{budget, placements, precision};
@@ -11,27 +11,23 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::SeriesSettings;
 use coretalk_model::{Picos, Scope, Topology};
 
-/// A name and its text in each row.
 fn rows() -> Table {
     Table::new(["", ""].map(Column::words))
 }
 
-/// A field of the plan in the document.
 fn field(name: &str, number: u64) -> DisplayValue {
     DisplayValue::field(pointer!("/plan/{name}"), Number::Count(number))
 }
 
-/// A time of a plan that has no document.
 fn time(time: Picos) -> DisplayValue {
     DisplayValue::bare(Number::Duration(time.secs()), Source::Listed)
 }
 
-/// Names with commas between them.
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Sentence {
     Sentence::joined(names.into_iter().map(Sentence::name), ", ")
 }
 
-/// The plan of a map. Only where nothing else is planned, its time is that of the document.
+/// The plan of a map. The document has its time only if nothing else is planned.
 pub fn plan(plan: &PlanReport, topology: &Topology, is_alone: bool) -> Block<'static> {
     let mut table = rows();
     let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);
@@ -61,7 +57,6 @@ pub fn plan(plan: &PlanReport, topology: &Topology, is_alone: bool) -> Block<'st
     Block::Table(table)
 }
 
-/// How many pairs are measured at the same time.
 fn together(pairs: DisplayValue) -> Sentence {
     match pairs.number {
         Number::Count(1) => "one pair".into(),
@@ -109,7 +104,7 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
     Block::Table(table)
 }
 
-/// The trials that a run of several probes makes after its map.
+/// The trials that a run of several probes performs after its map.
 pub fn gathered_plan(plan: &SeriesPlan) -> Block<'static> {
     let mut table = rows();
     for (probe, trials, pass) in &plan.probes {
@@ -125,7 +120,7 @@ pub fn gathered_plan(plan: &SeriesPlan) -> Block<'static> {
     Block::Table(table)
 }
 
-/// The plan of a comparison of placements. How long a piece of work takes is known once it has run.
+/// The plan of a comparison of placements. The duration of a piece of work is known only once it has run.
 pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let mut table = rows();
     let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);

@@ -1,4 +1,4 @@
-//! Trials that were in several states of the machine: their plateaus side by side.
+//! Trials with several states of the machine: the level of each state.
 
 use super::doubts::named;
 use super::trial_cells::PERCENT;
@@ -10,12 +10,11 @@ use coretalk_model::queue::QueueCell;
 use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
 
-/// Trials whose plateaus are told one by one; more are counted.
 const MAX_LISTED: usize = 6;
 
-/// An item for each of the trials that changed state most, and how many there are besides.
+/// An item for each of the trials with the largest changes, and the number of the others.
 pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    // A trial that no number is shown of, such as a queue that cannot keep up with a rate, has no levels to tell.
+    // A trial without a displayed value, such as a queue that cannot keep up with a rate, has no levels.
     let shown = |trial| Some((trial, series::displayed_value(&series.settings, trial)?));
     let changed = trials.iter().copied().filter(|trial| !trial.states.is_empty());
     let mut changed: Vec<(&TrialResult, &str)> = changed.filter_map(shown).collect();
@@ -29,7 +28,6 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     );
     let mut blocks = vec![Block::Prose(said.with("changed", trials_of(trials, changed.len(), true)))];
     changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
-    // By the number that the table shows.
     for &(trial, name) in changed.iter().take(MAX_LISTED) {
         let declared = series.settings.quantities.of(&trial.spec.probe, name);
         let unit = declared.map_or(Unit::Ns, |quantity| quantity.unit);
@@ -64,19 +62,17 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     blocks
 }
 
-/// How many trials there are, or those with several states.
 fn trials_of(trials: &[&TrialResult], number: usize, changed: bool) -> DisplayValue {
     let probe = trials.first().map(|trial| trial.spec.probe.clone());
     DisplayValue { source: Source::Trials { probe, changed }, ..DisplayValue::listed(number) }
 }
 
-/// How far the plateaus of a trial lie apart.
 fn contrast(trial: &TrialResult) -> f64 {
     let points = || trial.states.iter().map(|state| state.value.point);
     points().fold(0.0, f64::max) / points().fold(f64::INFINITY, f64::min)
 }
 
-/// `27.3 µs ± 0.4`; of a rate `1.24 M/s ± 0.02`; of anything else the bare number.
+/// The value of a state: `27.3 µs ± 0.4`; for a rate `1.24 M/s ± 0.02`; for anything else the bare number.
 fn value_sentence(unit: Unit, value: Estimate, source: Source) -> Sentence {
     let (template, unit, scale) = match unit {
         Unit::PerSecond(_) => ("{value} M/s{reach}", DisplayUnit::Millions, 1e6),

@@ -1,41 +1,37 @@
-//! Curves drawn with characters over an axis of values.
+//! Text plots: curves drawn with characters over an axis of values.
 
 use super::fmt::digits::plotted;
 use super::text::{columns, cut, left, right};
 
-/// Characters of the curves; with more curves they repeat.
 const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];
-/// Above this ratio of the highest to the lowest value the axis is logarithmic.
+/// Ratio of the highest to the lowest value above which the axis is logarithmic.
 const LOGARITHMIC: f64 = 30.0;
 
-/// The vertical axis.
 pub(super) struct ValueAxis {
     low: f64,
     high: f64,
     is_logarithmic: bool,
-    /// Columns of the widest label.
+    /// Width of the widest label, in columns.
     widest: usize,
 }
 
-/// A curve over its name: the value at a horizontal position from 0 to 1, with half the width of a column; `None` where it
-/// has none.
+/// A name and its curve: the value at a horizontal position from 0 to 1, given half the width of a column; `None` if
+/// there is none.
 type Curve<'a> = (String, Box<dyn Fn(f64, f64) -> Option<f64> + 'a>);
 
-/// Curves over one horizontal axis.
 pub(super) struct Plot<'a> {
     pub values: ValueAxis,
-    /// Names are shown where there are several curves.
+    /// Names are shown if there are several curves.
     pub curves: Vec<Curve<'a>>,
     /// Labels of the horizontal axis with their positions, in ascending order from 0 to 1.
     pub ticks: Vec<(f64, String)>,
-    /// What follows the labels.
+    /// The unit, which follows the labels.
     pub unit: &'a str,
-    /// Lines of the field.
     pub height: usize,
 }
 
-/// Whether an axis of values divides its length by ratios: where those above zero are far apart. Zeros lie at its end;
-/// negative values need one that divides by differences.
+/// Whether an axis of values is logarithmic: its positive values span a large ratio and none is negative. Zeros are
+/// drawn at its lower end.
 pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
     let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
     for value in values {
@@ -49,7 +45,7 @@ pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
 }
 
 impl ValueAxis {
-    /// The axis of these values; `None` where none of them is above zero, or one is not finite.
+    /// The axis of these values; `None` if none is positive or one is not finite.
     pub(super) fn over(values: &[f64]) -> Option<ValueAxis> {
         let all = || values.iter().copied();
         let high = all().fold(f64::NEG_INFINITY, f64::max);
@@ -62,12 +58,10 @@ impl ValueAxis {
             true => least(&mut all().filter(|value| *value > 0.0)),
             false => least(&mut all()).min(0.0),
         };
-        // The widest label is that of one of the ends.
         let widest = all().map(|value| columns(&plotted(value))).max().unwrap_or(1).min(12);
         Some(ValueAxis { low, high, is_logarithmic, widest })
     }
 
-    /// From 0 at the lower end to 1.
     fn position(&self, value: f64) -> f64 {
         let part = match self.is_logarithmic {
             true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
@@ -102,7 +96,7 @@ impl Plot<'_> {
                     continue;
                 };
                 let line = line_of(value);
-                // A step is drawn as a whole, so that the curve hangs together.
+                // Steps are drawn in full, so that the curve is connected.
                 let (from, to) = last.map_or((line, line), |last| (last.min(line), last.max(line)));
                 for (at, cells) in canvas.iter_mut().enumerate().take(to + 1).skip(from) {
                     if at == line || cells[column] == ' ' {
@@ -133,7 +127,6 @@ impl Plot<'_> {
         lines
     }
 
-    /// The horizontal axis: a line with ticks, and their labels.
     fn axis(&self, across: usize, gutter: usize) -> Vec<String> {
         let (mut ticks, mut names) = (vec!['─'; across], String::new());
         for (index, (position, name)) in self.ticks.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! [`Progress`]: how far a run is and the map filling in. Draws in commit slots only; no thread, no ticker.
+//! [`Progress`]: shows the progress of a run and the map as it fills. Draws only in commit slots, without a thread.
 
 use super::fmt::digits::{duration, ns, plus_minus};
 use super::heat_map::PairMap;
@@ -17,38 +17,35 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
-/// Between two lines where nobody watches.
 const QUIET_INTERVAL: Duration = Duration::from_secs(30);
-/// Between two drawings on a terminal: eyes follow no more, and a slot stays short.
+/// Interval between two drawings on a terminal: the eye cannot follow more, and commit slots stay short.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A map of more CPUs takes tens of milliseconds to draw (1,024 CPUs: half a million cells), so it is drawn rarely:
-/// no CPU measures meanwhile.
+/// Above this number of CPUs a map takes tens of milliseconds to draw (1,024 CPUs: half a million cells). It is drawn
+/// rarely, because no CPU measures meanwhile.
 const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Passes over a pair from which on a provisional number is worth a line.
 const MIN_VALUES: usize = 6;
-/// From this ratio of the slowest and the fastest stretch on, one number does not say how a pair is.
+/// Ratio of the slowest to the fastest stretch from which one number does not describe a pair.
 const CHANGED: f64 = 1.25;
-/// The share of a run that still goes on reaches no further.
 const MAX_SHOWN: f64 = 0.99;
-/// Below so many seconds an estimate of what is left is used up: the run takes as long as it takes.
+/// Remaining seconds below which `finishing` is shown instead of an estimate.
 const MIN_LEFT_S: f64 = 0.05;
 
-/// Where progress goes.
+/// The output that progress is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// A terminal with so many rows: drawn in place, the map too where it fits.
+    /// A terminal with this number of rows: drawn in place, including the map if it fits.
     Terminal {
         /// Rows of the terminal.
         rows: usize,
     },
-    /// A log: a line at most every 30 s.
+    /// A log: at most one line every 30 s.
     Log,
 }
 
-/// Tells a person how far a run is.
+/// Shows the progress of a run to a person.
 pub struct Progress<W, C> {
     out: W,
     clock: C,
@@ -61,23 +58,23 @@ pub struct Progress<W, C> {
     of_series: bool,
     last: Option<Duration>,
     drawn: usize,
-    /// What the parts after this one are expected to take.
+    /// Expected duration of the parts after this one.
     later: Duration,
-    /// Seconds of machine time that the parts before this one took, and that have passed in all.
+    /// Seconds of machine time: of the parts before this one, and in total.
     before: f64,
     passed: f64,
-    /// The share that was shown last: it never falls.
+    /// The last share shown; it never decreases.
     share: f64,
     /// The probe of each trial, and that of the last pass.
     probes: Vec<String>,
     probe: Option<usize>,
-    /// What the passes over the only pair say, in time order.
+    /// The values of the passes of the only pair, in time order.
     values: Vec<f64>,
 }
 
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
-    /// Progress of a run over these cells (as [`cells`](coretalk_model::latency::cells) lists them). `clock` gives the
-    /// time since some start; wall time, as it is the reader's patience that counts.
+    /// Progress of a run over these cells (in the order of [`cells`](coretalk_model::latency::cells)). `clock` returns
+    /// the wall time since some start, because the reader waits in wall time.
     pub fn new(
         out: W,
         clock: C,
@@ -111,21 +108,21 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    /// The same for a run that goes on with trials, which are expected to take so long: one bar for all of it.
+    /// The same for a run that continues with trials of the given expected duration: one bar for everything.
     pub fn then(self, later: Duration) -> Progress<W, C> {
         Progress { later, ..self }
     }
 
-    /// The same where trials are of these probes.
+    /// Sets the probes of the trials.
     pub fn of_probes(self, probes: Vec<String>) -> Progress<W, C> {
         Progress { probes, ..self }
     }
 
-    /// Takes what was drawn off the terminal, so that the result stands alone.
+    /// Erases the drawing from the terminal, so that only the result remains.
     pub fn clear(&mut self) {
         if self.drawn > 0 {
-            // From the edge: a terminal shows what is typed, such as `^C`, where the cursor stands. The run does not
-            // depend on its progress: a closed pipe is no error here.
+            // Starts at the left edge, because a terminal echoes typed keys such as `^C` at the cursor. Write errors
+            // such as a closed pipe are ignored, since the run does not depend on its progress.
             let _ = write!(self.out, "\r\x1b[{}A\x1b[J", self.drawn);
             let _ = self.out.flush();
             self.drawn = 0;
@@ -148,14 +145,14 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    /// Takes what a part of the run says of itself; gives the seconds left of the whole.
+    /// Updates the progress of a part of the run; returns the remaining seconds of the whole.
     fn pass(&mut self, progress: f64, left: f64) -> f64 {
         if progress < 1.0 {
             self.passed = self.before + left * progress / (1.0 - progress);
         }
         let left = left + if self.of_series { 0.0 } else { self.later.as_secs_f64() };
         let share = self.passed / (self.passed + left).max(1e-9);
-        // Whoever reads this waits: nothing is complete before the result stands there.
+        // 100 % is never shown: the run is complete only when the result is there.
         self.share = if left == 0.0 { MAX_SHOWN } else { share.max(self.share).min(MAX_SHOWN) };
         left
     }
@@ -170,7 +167,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         if self.last.is_some_and(|last| now.saturating_sub(last) < interval) {
             return;
         }
-        // The first line of a log comes after an interval too: short runs stay silent.
+        // A log line appears only after the first interval, so that short runs stay silent.
         let first = self.last.replace(now).is_none();
         let line = self.line(left);
         match self.audience {
@@ -181,7 +178,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             Audience::Terminal { rows } => {
                 let map = PairMap::new(Cow::Borrowed(&self.filling), &self.topology, MapSource::Unfinished);
                 let mut lines = map.draw(&self.style).0.lines;
-                // One pair has no map, and one that scrolls would not be drawn over.
+                // One pair has no map, and a map that scrolls off the screen cannot be redrawn in place.
                 if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
                 }
@@ -207,12 +204,11 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    /// The number of a pair so far and how it went, until its result stands there.
     fn provisional(&self) -> Vec<String> {
         let known =
             interpolated_median_interval(&self.values, 0.05).filter(|_| self.values.len() >= MIN_VALUES);
         let Some(known) = known else { return Vec::new() };
-        // The scale stands behind the strip where heights mean something.
+        // The scale follows the strip if heights have a meaning.
         let room = self.style.width.saturating_sub(20).min(self.values.len());
         let of_column = |column: usize| {
             let [from, to] = [column, column + 1].map(|end| end * self.values.len() / room);
@@ -221,7 +217,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let strip: Vec<f64> = (0..room).map(of_column).collect();
         let (low, high) =
             strip.iter().fold((f64::INFINITY, 0f64), |(l, h), value| (l.min(*value), h.max(*value)));
-        // What varies by less than a quarter fills no more of the height.
+        // Variations of less than a quarter do not fill the height.
         let span = (high / low).ln().max(CHANGED.ln());
         let glyph = |value: &f64| HEIGHTS[(((value / low).ln() / span * 7.0) as usize).min(7)];
         let drawn: String = strip.iter().map(glyph).collect();
@@ -289,7 +285,6 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
     }
 }
 
-/// What the latest visit says: the headline kernel stands first.
 fn latest(visit: &Visit) -> Option<Reading> {
     let span = visit.spans.first()?;
     Some(Reading { ns: f64::from(span.location_ns), doubtful: visit.flags.may_be_wrong() })

@@ -1,4 +1,4 @@
-//! Throughput of queues: a map for each capacity, rates by relation, what they cost, and what follows in words.
+//! Throughput of queues: a map for each capacity, rates by relation, costs, and conclusions in words.
 
 pub mod batches;
 mod capacities;
@@ -30,7 +30,6 @@ use coretalk_model::{Flag, Relation};
 use std::collections::BTreeMap;
 use sweep::chosen_count;
 
-/// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
@@ -58,7 +57,7 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     );
     let caption = caption.with("together", together).with("widths", widths.capitalized()).with("mark", mark);
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
-    // Several would fill screens; a page has a chart for each.
+    // Several plots would fill screens; a page has a chart for each.
     if let [shape] = &shapes[..] {
         blocks.extend(over_capacities(shape, &report.topology));
     }
@@ -68,15 +67,14 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     blocks
 }
 
-/// The column of payloads, which a terminal of less than this width leaves out where all are the same.
+/// The column of payloads; a terminal narrower than `roomy` omits it if all payloads are the same.
 fn payload_column<'a>(mut payloads: impl Iterator<Item = &'a str>, roomy: usize) -> Column {
     let first = payloads.next();
     let differ = payloads.any(|payload| Some(payload) != first);
     Column::words("payload").from_width(if differ { 0 } else { roomy })
 }
 
-/// Rates by relation and what a message costs, for a page that draws the maps and says the words elsewhere; nothing where
-/// the run has no matrices.
+/// Rates by relation and the costs of a message, for a page that shows the rest elsewhere; empty without matrices.
 pub(super) fn tables<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
@@ -96,14 +94,12 @@ fn tables_of<'a>(
     let mut blocks =
         vec![Block::Prose(Sentence::new(about)), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));
-    // How busy CPUs were while a run of queues alone went on.
     if let Some(curve) = &series.result.load {
         blocks.extend([Block::Gap, Block::drawing(move |style| super::load::drawing(curve, style))]);
     }
     blocks
 }
 
-/// What follows from the matrices of a run, in words; nothing where it has none.
 pub(super) fn words(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let matrices = matrices(&series.result);
     let shapes = rates(&matrices, &report.topology);
@@ -138,7 +134,6 @@ fn conclusions(
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
         && series.settings.options.text("pairs") != Some("listed");
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
-    // No document has the verification of pairs.
     sentences.extend(checked.map(|checked| {
         let bound = DisplayValue::bare(Number::Point(checked.bound), Source::Method).in_unit(Unit::Share);
         Sentence::new(
@@ -218,7 +213,7 @@ fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
         .collect()
 }
 
-/// What a message costs, on the first pair of each relation, at the capacity in the middle.
+/// The costs of a message, for the first pair of each relation, at the middle capacity.
 fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<'_>]) -> Vec<Block<'static>> {
     let Some(middle) = shapes.first().and_then(|shape| shape.rows.get(shape.rows.len() / 2)).map(|row| row.0)
     else {
@@ -240,7 +235,6 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
                 let source = Source::of_any(cell.trial.spec.id(), pointer!("/{key}"));
                 Cell::number(value.map(|value| DisplayValue { number: Number::Point(value), unit, source }))
             };
-            // Something that happens for some of the messages.
             let rare = |key, share: Option<f64>| {
                 let is_small = share.is_some_and(|share| share < 0.0995);
                 number(key, share, DisplayUnit::Decimals(if is_small { 3 } else { 2 }))
@@ -272,7 +266,6 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     vec![Block::Prose(about), Block::Table(table)]
 }
 
-/// How many messages the results rest on.
 fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     let cells = matrices.iter().flat_map(|matrix| &matrix.cells);
     let of_cell = |cell: &QueueCell<'_>| {
@@ -295,7 +288,7 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     )
 }
 
-/// What the diagonal says about switches between threads: its rate at small capacities is theirs.
+/// What the diagonal shows about thread switches, which determine its rate at small capacities.
 fn switches(rate: &SwitchRate<'_>) -> Sentence {
     let of_cell = |field| Source::of_any(rate.trial, field);
     let per_message = of_cell("/switches_per_message");
@@ -304,7 +297,7 @@ fn switches(rate: &SwitchRate<'_>) -> Sentence {
         unit: DisplayUnit::OfColumn(1e3),
         source: Operation::Product.of([messages, per_message.clone()]),
     };
-    // A few passes have a range, and no interval.
+    // A few passes have a range but no interval.
     let is_sure = rate.per_s.is_sure();
     let within = match is_sure {
         true => Sentence::new(" ({low} to {high})")
@@ -316,7 +309,7 @@ fn switches(rate: &SwitchRate<'_>) -> Sentence {
         true => thousands(rate.per_s.low, of_cell("/ci/0")),
         false => thousands(rate.per_s.point, of_cell("/median")),
     };
-    // An interval that reaches to none says nothing of what one takes.
+    // If the interval includes zero, the time of a switch has no upper bound.
     let each = match least.number {
         Number::Point(per_s) if per_s > 0.0 => {
             let most = DisplayValue {
@@ -342,7 +335,6 @@ fn switches(rate: &SwitchRate<'_>) -> Sentence {
     .with("each", each)
 }
 
-/// One CPU against two, in words.
 fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     for relation in relations(shape).into_iter().filter(|&of| of != Relation::SameCpu) {
@@ -401,7 +393,6 @@ fn capacity_alone(capacity: u64) -> Sentence {
     Sentence::new("{capacity}").with("capacity", chosen_count(capacity, "capacity"))
 }
 
-/// A ratio with two significant digits.
 fn times(ratio: f64, source: Source) -> DisplayValue {
     let decimals = match ratio {
         ratio if ratio < 0.0995 => 3,
@@ -412,7 +403,6 @@ fn times(ratio: f64, source: Source) -> DisplayValue {
     DisplayValue { number: Number::Point(ratio), unit: DisplayUnit::Decimals(decimals), source }
 }
 
-/// How many cells nothing was compared with.
 fn left_out(shapes: &[ShapeRates<'_>]) -> Option<Sentence> {
     let rates = || shapes.iter().flat_map(|shape| &shape.rows).flat_map(|(_, row)| row);
     let elsewhere: usize = rates().map(|rate| rate.elsewhere).sum();
@@ -427,9 +417,7 @@ fn left_out(shapes: &[ShapeRates<'_>]) -> Option<Sentence> {
     })
 }
 
-/// The queue that passes most, for each payload and relation.
 fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
-    // By payload and relation: who wins, and at which capacities.
     let mut found: Vec<((String, Relation), Winners)> = Vec::new();
     for ranking in best::under_every_condition(report, series, names::PROBE) {
         let has_rate = ranking.unranked.iter().any(|(_, why)| *why == Unranked::TooFewPasses);
@@ -473,10 +461,9 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
     found.into_iter().map(sentence).collect()
 }
 
-/// Who passes most, and at which capacities, with a mark where the value may be wrong.
+/// Winners and the capacities at which they win, each with a mark if the value may be wrong.
 type Winners = Vec<(Sentence, BTreeMap<u64, &'static str>)>;
 
-/// The value of a key, which is added where it is new.
 fn value_of<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
     let known = all.iter().position(|(known, _)| *known == key).unwrap_or(all.len());
     if known == all.len() {

@@ -1,4 +1,4 @@
-//! The view of `runs list`.
+//! The screen of `runs list`.
 
 use super::text::{plain, started};
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
@@ -6,10 +6,9 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::document::{SavedRunDoc, SavedRunState};
 use coretalk_model::quantity::Unit;
 
-/// Characters of `2026-11-21 03:23`.
 const TO_THE_MINUTE: usize = 16;
 
-/// The list in the order given, newest first by custom: a line for each run, which a terminal cuts at its edge.
+/// The list in the given order, by default newest first: one line for each run, which a terminal cuts at its edge.
 pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     if saved.is_empty() {
         return vec![Block::Headline(Sentence::new("No runs here yet. `coretalk` makes one."))];
@@ -56,13 +55,13 @@ pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     vec![Block::Table(Table::new(columns).with(saved.iter().enumerate().map(row)))]
 }
 
-/// A command without the options whose values are a tag or the machine.
+/// A command without the options whose values are shown as tag or machine.
 fn without_shown(command: &[String]) -> Vec<&str> {
     const SHOWN: [&str; 2] = ["--machine", "--name"];
     let mut words = command.iter().map(String::as_str);
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
-        // What follows `--` belongs to a program.
+        // Arguments after `--` belong to a program.
         if word == "--" {
             kept.push(word);
             kept.extend(words);

@@ -1,5 +1,4 @@
-//! What runtimes in other languages say beside their numbers: how far their processes lie apart, what rare pauses add, and
-//! who did the work.
+//! Details of trials in other language runtimes: spread between processes, rare pauses, and work of other threads.
 
 use super::parameters::unbound;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
@@ -14,10 +13,8 @@ use coretalk_model::runtime::names;
 use coretalk_model::series::{TrialResult, TrialSpec, Value, named_headline};
 use coretalk_model::{CpuSet, Relation};
 
-/// Rows of the table; what is measured on many pairs is shown on the first of each relation.
 const MAX_ROWS: usize = 16;
 
-/// Everything about those of some trials that runtimes performed; nothing where none did.
 pub(super) fn blocks(
     report: &RunReport,
     series: &SeriesReport,
@@ -89,7 +86,6 @@ pub(super) fn blocks(
     blocks
 }
 
-/// What two CPUs of a trial share.
 fn relation(report: &RunReport, trial: &TrialResult) -> Option<Relation> {
     match trial.spec.placement[..] {
         [from, to] => Some(report.topology.relation(from, to)),
@@ -97,7 +93,6 @@ fn relation(report: &RunReport, trial: &TrialResult) -> Option<Relation> {
     }
 }
 
-/// What a trial is judged by.
 fn judged(series: &SeriesReport, trial: &TrialResult) -> Option<&'static Quantity> {
     let TrialResult { spec, medians_ns, values, .. } = trial;
     let (name, _) = named_headline(&series.settings, &spec.probe, medians_ns, values)?;
@@ -120,7 +115,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let quantity = judged(series, trial);
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
-        // Of single processes; no document has them one by one.
+        // Values of single processes, which no document contains.
         let of_processes = |value| DisplayValue::bare(Number::Point(value), Source::Unrecorded).in_unit(unit);
         let shown = |value: Option<f64>| Cell::known(value.map(of_processes));
         let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
@@ -148,13 +143,13 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Whether any of them states a mean over all its time, and collections of garbage.
+/// Whether any of them has a mean over all its time, and whether any has garbage collections.
 fn told_of(trials: &[&TrialResult]) -> (bool, bool) {
     let has_gc = |trial: &&TrialResult| trial.counts.contains_key(names::COLLECTIONS);
     (trials.iter().any(|trial| trial.overall_ns().is_some()), trials.iter().any(has_gc))
 }
 
-/// The CPUs of a trial: of contention, whose threads are all alike, as a set, of all else in the order of roles.
+/// The CPUs of a trial: as a set for contention, whose threads are all alike, else in role order.
 fn cpus(spec: &TrialSpec) -> Sentence {
     if let Some(mask) = mask_of(spec) {
         return unbound(&spec.placement, mask);
@@ -168,7 +163,7 @@ fn cpus(spec: &TrialSpec) -> Sentence {
     }
 }
 
-/// How many processes made a pass, and of how many where that is fewer than were asked for.
+/// The number of processes that made a pass, and the requested number if that is larger.
 fn took_part(processes: usize, asked: usize) -> Sentence {
     Sentence::new(if processes < asked { "{processes} of {asked}" } else { "{processes}" })
         .with("processes", DisplayValue::listed(processes))
@@ -194,7 +189,6 @@ fn label(trial: &TrialResult) -> Sentence {
     Sentence::joined(values, " ")
 }
 
-/// The slowest and the fastest.
 fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) -> [Option<f64>; 2] {
     let [least, most] = [values.clone().min_by(f64::total_cmp), values.max_by(f64::total_cmp)];
     match quantity.and_then(|quantity| quantity.better) {
@@ -203,7 +197,7 @@ fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) 
     }
 }
 
-/// What stands for each runtime on a simulated machine: nobody should take it for a number of that runtime.
+/// The native stand-ins for runtimes on a simulated machine, so that nobody takes their numbers for the runtimes'.
 fn twins(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Sentence> {
     let mut remarks: Vec<Sentence> = Vec::new();
     for external in trials.iter().filter_map(|trial| probe.external(&trial.spec)) {

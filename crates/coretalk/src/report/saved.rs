@@ -1,5 +1,4 @@
-//! [`Screen`] and [`Saved`]: on which occasion a run is shown, and under what name it can be found again; how it ended, and
-//! what to type next.
+//! [`Screen`] and [`Saved`]: when a run is shown, where it was saved, how it ended, and what to type next.
 
 use super::fmt;
 use super::lists::enumerated;
@@ -15,23 +14,23 @@ use coretalk_model::{Absence, Departure};
 pub enum Saved<'a> {
     /// Under this name: a tag or the shortest unique prefix of the id.
     As(&'a str),
-    /// Nowhere, as asked.
+    /// Not saved, as requested.
     Not,
 }
 
-/// Which screen.
+/// The occasion on which a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screen<'a> {
     /// After measuring.
     Measured(Saved<'a>),
-    /// Of a run read from its file; says when it was started.
+    /// Read from its file; shows when the run was started.
     Shown(Saved<'a>),
-    /// The same with every table that the screen after measuring leaves to it.
+    /// Like `Shown`, with every table that the screen after measuring omits.
     Whole(Saved<'a>),
 }
 
 impl<'a> Saved<'a> {
-    /// The name, where it has one.
+    /// The name, if the run was saved.
     pub fn name(self) -> Option<&'a str> {
         match self {
             Saved::As(id) => Some(id),
@@ -41,7 +40,7 @@ impl<'a> Saved<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// Whether it shows every step of the ladder: where that was asked for, and not beside the map of a quick look.
+    /// Whether it shows every step of the ladder: only on request for a quick look, which shows a map.
     pub fn has_ladder_table(self, report: &RunReport) -> bool {
         matches!(self, Screen::Whole(_)) || report.gathering() != Some(Gathering::QuickLook)
     }
@@ -54,7 +53,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The CPUs that went away while it was measured, and how to go on with them; nothing where none did.
+/// The CPUs that went offline during the measurement, and how to resume with them; `None` if there are none.
 pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
     let how = saved_as.map_or(Sentence::new(""), |id| {
         let template = match header.departed.len() {
@@ -66,7 +65,7 @@ pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'sta
     departures(header.departed.iter().enumerate(), how)
 }
 
-/// The same for what is not saved, each with its position in the document, and with what follows from it.
+/// The same for anything that is not saved: each CPU with its index in the document, followed by `then`.
 pub fn departures<'a>(
     all: impl IntoIterator<Item = (usize, &'a Departure)>,
     then: impl Into<Sentence>,
@@ -81,12 +80,11 @@ pub fn departures<'a>(
     Some(Block::Doubt(Sentence::new(template).with("all", enumerated(words)).with("then", then.into())))
 }
 
-/// The text for one CPU.
 pub fn departed_text(departure: &Departure) -> String {
     fmt::sentence(&departure_words(0, departure))
 }
 
-/// `CPU 3 went offline after 1.5 s`.
+/// Describes the loss of a CPU: `CPU 3 went offline after 1.5 s`.
 fn departure_words(at: usize, departure: &Departure) -> Sentence {
     let is_at_once = departure.is_at_once();
     let template = match departure.why {
@@ -105,7 +103,7 @@ fn departure_words(at: usize, departure: &Departure) -> Sentence {
         .with("after", DisplayValue { unit: DisplayUnit::Decimals(1), ..field })
 }
 
-/// How the run ended, where that matters to a reader.
+/// How the run ended, if that matters to a reader.
 pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
     let latency = report.latency.as_ref();
     let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
@@ -126,24 +124,23 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
         let said = said.with("budget", budget(latency.settings.budget.secs())).with("part", part);
         blocks.push(Block::Prose(said.with("left", left_out(report))));
     } else if report.gathering() == Some(Gathering::QuickLook) && !report.left_out().is_empty() {
-        // Its trials have a budget of their own, and no screen of theirs.
+        // Its trials have a budget of their own but no screen.
         blocks.push(Block::Prose(left_out_alone(report)));
     }
     blocks
 }
 
-/// How an interrupted run goes on: `; to continue: coretalk --resume 50b3`; empty for one that was not saved.
+/// How to continue an interrupted run: `; to continue: coretalk --resume 50b3`; empty if it was not saved.
 pub(super) fn resume(saved_as: Option<&str>) -> Sentence {
     let said = |id| Sentence::new("; to continue: coretalk --resume {id}").with_name("id", id);
     saved_as.map_or(Sentence::new(""), said)
 }
 
-/// The time that a part of the run had.
 pub(super) fn budget(seconds: f64) -> DisplayValue {
     DisplayValue::bare(Number::Duration(seconds), Source::Option("budget"))
 }
 
-/// What a budget left no time for, as a sentence after others; empty where that is nothing.
+/// What did not fit into a budget, as a sentence after others; empty if everything did.
 pub(super) fn left_out(report: &RunReport) -> Sentence {
     match report.left_out().is_empty() {
         true => Sentence::new(""),
@@ -164,13 +161,12 @@ fn left_out_alone(report: &RunReport) -> Sentence {
     Sentence::new("Left out for lack of time: {parts}.").with("parts", Sentence::joined(parts, ", "))
 }
 
-/// Where a run lies, and what to type next: each with `{id}` in the place of its name.
+/// Where a run was saved, and what to type next; `{id}` in `next` stands for its name.
 pub fn saved_as(saved: Saved<'_>, next: &[&'static str]) -> Vec<Sentence> {
     let Saved::As(id) = saved else { return vec!["not saved (--no-save)".into()] };
     ["saved as {id}"].iter().chain(next).map(|part| Sentence::new(part).with_name("id", id)).collect()
 }
 
-/// Where the run lies and what to type next.
 pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
     let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
     let ladder = (has_ladder && !screen.has_ladder_table(report))

@@ -1,8 +1,8 @@
-//! What CPUs share, in words.
+//! Describes what CPUs share.
 
 use coretalk_model::{Level, Relation, Scope, Topology};
 
-/// What pairs share: `same L3`, `across L3`; `same L3, across nodes`.
+/// The scope that pairs share: `same L3`, `across L3`; `same L3, across nodes`.
 pub fn shared(scope: Scope) -> String {
     match scope {
         Scope::SameCpu => "same CPU".to_owned(),
@@ -31,17 +31,17 @@ fn beyond_words(beyond: Option<Level>) -> String {
     beyond.map_or_else(String::new, |level| format!(", across {}", level_words(level, 2)))
 }
 
-/// What the pairs of a relation share: [`shared`].
+/// The scope that pairs of a relation share, as in [`shared`].
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
     shared(Scope::of(relation, topology))
 }
 
-/// The same as a place: [`place`].
+/// The same as a place, as in [`place`].
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
     place(Scope::of(relation, topology))
 }
 
-/// A level in words, for so many of them.
+/// The name of a level, in singular or plural for `number`.
 pub fn level_words(level: Level, number: usize) -> &'static str {
     match (level, number) {
         (Level::Core, 1) => "core",

@@ -1,4 +1,4 @@
-//! The screens: what a person sees after a run, put together from its parts.
+//! The screens that a person sees after a run, assembled from their parts.
 
 use super::heat_map::PairMap;
 use super::place::place_screen;
@@ -24,10 +24,9 @@ use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use std::borrow::Cow;
 
-/// Lists of pairs up to this length are shown as a list.
 const MAX_LISTED: usize = 12;
 
-/// The screen of a run, whatever it measured, with a line end after each line.
+/// The screen of any run; every line ends with a line end.
 pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
     terminal::screen(&blocks(report, screen), style)
 }
@@ -45,7 +44,7 @@ pub fn blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     }
 }
 
-/// The screen of a map with a line end after each line.
+/// The screen of a map; every line ends with a line end.
 pub fn latency_screen(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
     terminal::screen(&latency_blocks(report, screen), style)
 }
@@ -65,7 +64,6 @@ fn latency_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a
     blocks
 }
 
-/// The screen of a run of everything.
 fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
     let has_map = report.latency.is_some();
@@ -87,7 +85,6 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     blocks
 }
 
-/// What the first map shows, before it is seen.
 fn answer(report: &RunReport) -> Vec<Block<'static>> {
     let Some(map) = report.maps().first() else { return Vec::new() };
     let answer = match the_only_pair(map) {
@@ -101,7 +98,6 @@ fn answer(report: &RunReport) -> Vec<Block<'static>> {
     blocks
 }
 
-/// The maps, the ladder, and everything in words about them.
 fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let Some(LatencyReport { settings, result }) = &report.latency else {
         return vec![Block::Prose(match report.cpus()[..] {
@@ -127,7 +123,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
         blocks.extend(tail_table(&result.tails));
     }
     blocks.push(Block::Gap);
-    // Some pairs that were asked for say nothing about groups.
+    // A selection of pairs shows nothing about groups.
     let findings = Findings::of_run(result, &report.topology).filter(|_| settings.pairs == PairChoice::All);
     let shown = findings.as_ref().and_then(structure::same_as_reported);
     match (&result.maps[..], shown) {
@@ -183,8 +179,8 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     name.into_iter().chain(in_words(report, map)).collect()
 }
 
-/// The only map in sentences where its latencies show just the groups that the system reports: both in one line. What
-/// staying inside a group gains is told there only where the answer above does not.
+/// The only map in sentences, if its latencies confirm exactly the groups that the system reports: both in one line.
+/// The gain of staying inside a group is included only if the answer above does not state it.
 fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: Sentence) -> Vec<Block<'a>> {
     let mut blocks = in_words(report, map);
     let contrasts = contrasts(map, &report.topology);
@@ -205,7 +201,6 @@ fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: Sentence) -> Ve
     blocks
 }
 
-/// Labels of the groups that the system reports, and of what is said of groups otherwise.
 const REPORTED: &str = "reported";
 const GROUPS: &str = "groups";
 
@@ -213,13 +208,13 @@ fn is_of_groups(block: &Block<'_>) -> bool {
     matches!(block, Block::Fact(REPORTED | GROUPS, _))
 }
 
-/// A map in sentences: its extremes and groups, its states and doubts. What the only pair has stands in its story.
+/// A map in sentences: its extremes, groups, states and doubts. A single pair has a story of its own instead.
 pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let all = overall(map);
     let mut blocks = Vec::new();
     if the_only_pair(map).is_none() {
         blocks.extend(overview(report, map, &all));
-        // What was watched is the first map: its pairs, its values.
+        // The watch is of the first map, its pairs and its values.
         let is_first = report.maps().first().is_some_and(|first| first.protocol == map.protocol);
         if let Some(watch) = report.watch().filter(|_| is_first && map.protocol.is_latency()) {
             blocks.extend(states::of_map(watch, &map.kernel, all.measured, &report.topology));
@@ -231,9 +226,8 @@ pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     blocks
 }
 
-/// A whole map in sentences: its extremes and its groups.
 fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'static>> {
-    // A hybrid has no one median and no one ratio: its table of classes says it all.
+    // A hybrid has no single median or ratio; its table of classes has the values.
     let hybrid = !class_pairs(map, &report.topology).is_empty();
     let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
     let mut blocks = Vec::new();
@@ -246,7 +240,7 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
         let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
         let mut groups =
             words::groups(&map.kernel, all, &contrasts, &report.topology, holding, apart, by_distance);
-        // What the system parts is no one group, though no pair tells of it.
+        // If the system reports several groups, the map is not one group, even if no pair shows it.
         if contrasts.is_empty() && apart.is_none() && is_parted(map, &report.topology) {
             groups.clear();
         }
@@ -257,7 +251,6 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
     blocks
 }
 
-/// Whether the system reports several groups above the core among the CPUs of a map.
 fn is_parted(map: &LatencyMap, topology: &Topology) -> bool {
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
     topology.levels().into_iter().filter(|&level| level > Level::Core).any(|level| {
@@ -266,7 +259,7 @@ fn is_parted(map: &LatencyMap, topology: &Topology) -> bool {
     })
 }
 
-/// The pair of a map of two CPUs, where it has one value; each direction of a variation has its own.
+/// The pair of a map of two CPUs, if it has a single value; directed maps have one for each direction.
 pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
     let cpus = map.cells.cpus();
     if cpus.len() != 2 || !map.cells.is_symmetric() {
@@ -282,7 +275,6 @@ fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
     }
 }
 
-/// Percentiles of every pair: event times, never batch means.
 fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
     let titles = ["p50", "p90", "p99", "p99.9", "max"].map(Column::numbers);
     let columns = [Column::words("tails, ns per hop")].into_iter().chain(titles).collect::<Vec<_>>();
@@ -338,7 +330,7 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
     [Block::Table(table)].into_iter().chain(legend).collect()
 }
 
-/// `4 796 412`, or `836 372 to 4 796 412`: the least and the greatest of some numbers.
+/// The range of some numbers: `4 796 412`, or `836 372 to 4 796 412`.
 fn ends_of(mut all: Vec<(f64, DisplayValue)>) -> Sentence {
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     match (all.first(), all.last()) {
@@ -347,7 +339,6 @@ fn ends_of(mut all: Vec<(f64, DisplayValue)>) -> Sentence {
     }
 }
 
-/// The cells that a list shows: those of the pairs asked for, in matrix order.
 fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Table {
     let columns = [
         Column::words("CPUs"),

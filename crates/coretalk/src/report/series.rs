@@ -1,4 +1,4 @@
-//! Series: a table of percentiles for each probe, and what is to be said below it.
+//! Series: a table of percentiles for each probe, and the remarks below it.
 
 mod rows;
 
@@ -31,10 +31,9 @@ use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 
 use rows::{tables, times_beside};
 
-/// Trials whose times fall into modes that are told one by one; more are counted.
 const MAX_MODES: usize = 4;
 
-/// The whole screen of a run of series.
+/// The screen of a run of series.
 pub fn series_screen<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
@@ -57,22 +56,22 @@ pub fn series_screen<'a>(
     blocks
 }
 
-/// What a run of one probe found, in one sentence; of several each says it for itself.
+/// The finding of a run of one probe, in one sentence; `None` for several probes, which state their own findings.
 pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<Sentence> {
     let [probe] = &series.settings.probes[..] else { return None };
-    // Beside a map it says something about that.
+    // Together with a map, the answer is about the map.
     if series.settings.gathering().is_some() {
         return None;
     }
     findings::sentence(report, &findings::of_probe(report, series, probe)?)
 }
 
-/// What one probe found, on a page: it draws the maps of queues and says in its summary what follows from them.
+/// The findings of one probe for a page, which shows the maps of queues and their conclusions elsewhere.
 pub fn found_on_a_page<'a>(report: &'a RunReport, series: &'a SeriesReport, name: &str) -> Vec<Block<'a>> {
     found_with(report, series, name, queue::tables, false)
 }
 
-/// What one probe found; `is_answered` where its answer stands above already.
+/// The findings of one probe; `is_answered` if the answer above already states them.
 fn found_with<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
@@ -110,7 +109,6 @@ fn found_with<'a>(
         }
         _ => body(report, series, probe, &listed),
     };
-    // The other findings have their own conclusions among the blocks.
     let concludes = |of: &ProbeFinding<'_>| matches!(of.finding, Finding::Padding(_) | Finding::Noise(..));
     let found = findings::of_probe(report, series, name).filter(|of| !is_answered && concludes(of));
     blocks.extend(found.and_then(|of| findings::sentence(report, &of)).map(Block::Prose));
@@ -119,7 +117,7 @@ fn found_with<'a>(
     blocks
 }
 
-/// The questions of a run of series, its doubts and how it ended, without its tables.
+/// The questions of a run of series, its doubts and how it ended, without tables.
 pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
     if series.settings.gathering() == Some(Gathering::QuickLook) {
         return overview_beside(series).into_iter().collect();
@@ -132,12 +130,10 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> 
     blocks
 }
 
-/// What stands beside the map of a quick look, in words.
 pub(super) fn overview_beside(series: &SeriesReport) -> Option<Block<'static>> {
     jitter::in_short(&series.result.trials.iter().collect::<Vec<_>>())
 }
 
-/// A map for each kind of trial where there is one for many pairs, else a table; then what is to be said about them.
 fn body<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
@@ -162,9 +158,9 @@ fn body<'a>(
     blocks
 }
 
-/// Distributions that fall into several modes, and whether a placement that was measured explains it.
+/// Distributions with several modes, and whether a measured placement explains them.
 ///
-/// `listed` are those that stand in tables: they are told in the unit of their table, and the others in that of maps.
+/// `listed` are the trials in tables: they use the unit of their table, the others that of their map.
 fn modes_of(
     report: &RunReport,
     series: &SeriesReport,
@@ -236,12 +232,11 @@ fn modes_of(
     blocks
 }
 
-/// How a run of trials ended, where that matters to a reader.
 pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
-    // The ending of the map names all that was left out.
+    // The ending of the map names everything that was left out.
     let of_map = report.latencies().is_some_and(|result| result.budget_ended);
     let beside_a_map = report.gathering().is_some() && report.latency.is_some();
-    // What is said of the map holds for the whole run.
+    // The ending of the map covers the whole run.
     let departed = saved::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
     if !series.result.complete && report.header.departed.is_empty() {

@@ -1,4 +1,4 @@
-//! Creation of threads and processes: a row for each kind, pause and placement.
+//! Creation of threads and processes: one row for each kind, pause and placement.
 
 use super::trial_cells::{self, MICROS, median_width, percentile};
 use super::trial_words::{remarks, role_sentence};
@@ -8,12 +8,9 @@ use coretalk_measure::series::SeriesProbe;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
-/// The probe.
 pub(super) const PROBE: &str = "spawn";
-/// From this width on a terminal shows the tails.
 const ROOMY: usize = 96;
 
-/// Everything about the creations of a run.
 pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let columns = [
         Column::words("kind"),
@@ -60,7 +57,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
     blocks
 }
 
-/// A difference; where its interval holds zero, both ends in its place: in some passes the one is first, in some the other.
+/// A difference; if its interval includes zero, the two ends of the interval, because the order varies between passes.
 fn difference(trial: &TrialResult, name: &'static str) -> Cell {
     let Some(found) = trial.values.get(name).filter(|of| of.low < 0.0 && of.high > 0.0) else {
         return trial_cells::value(trial, name, MICROS);
@@ -72,7 +69,7 @@ fn difference(trial: &TrialResult, name: &'static str) -> Cell {
         .into()
 }
 
-/// Where creator and created run: `0 → 8`, `0 → any`.
+/// The CPUs of creator and created thread or process: `0 → 8`, `0 → any`.
 fn placement(trial: &TrialResult) -> Sentence {
     match trial.spec.placement.as_slice() {
         [from] => Sentence::new("{cpu} → any").with("cpu", *from),

@@ -1,4 +1,4 @@
-//! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
+//! Distributions from files: a table of percentiles, and a plot on a nines axis.
 
 use super::fmt::digits::count;
 use super::plot::{Plot, ValueAxis};
@@ -8,16 +8,15 @@ use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::formats::{Percentile, Spectrum, TOLD_SHARES};
 use std::collections::BTreeSet;
 
-/// A distribution and what it is called.
+/// A distribution and its title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpectrumView {
-    /// Above its column and in the legend.
+    /// Its title above the column and in the legend.
     pub title: String,
-    /// Itself.
+    /// The distribution.
     pub spectrum: Spectrum,
 }
 
-/// What they are called together: their names, or how many there are.
 pub(super) fn name(views: &[SpectrumView]) -> String {
     match views {
         [one] => plain(&one.title),
@@ -26,13 +25,9 @@ pub(super) fn name(views: &[SpectrumView]) -> String {
     }
 }
 
-/// What [`TOLD_SHARES`] are called.
 const NAMES: [&str; 8] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "max"];
-/// Lines of the plot.
 const HEIGHT: usize = 16;
-/// Columns of a title in the table, at most.
 const WIDEST: usize = 24;
-/// What `≤` means.
 pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at or below this value.";
 
 /// The screen.
@@ -50,19 +45,18 @@ pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The units of some distributions, each once; `None` where a file does not say it.
+/// The distinct units of some distributions; `None` stands for a file without a unit.
 pub(super) fn units(views: &[SpectrumView]) -> BTreeSet<Option<&str>> {
     views.iter().map(|view| view.spectrum.unit.as_deref()).collect()
 }
 
-/// What stands at an axis of values of some distributions in one unit.
+/// The unit at the value axis of distributions that share it.
 pub(super) fn unit_words(views: &[&SpectrumView]) -> String {
     let unit = views.first().and_then(|view| view.spectrum.unit.as_deref()).unwrap_or("unit of the file");
     let is_assumed = views.iter().any(|view| view.spectrum.is_assumed);
     format!("{}{}", plain(unit), if is_assumed { ", assumed" } else { "" })
 }
 
-/// The unit of all values, in words that follow `values`.
 pub(super) fn values_words(views: &[SpectrumView]) -> Sentence {
     let assumed = views.iter().filter(|view| view.spectrum.is_assumed);
     let assumed: Vec<Sentence> = assumed.map(|view| Sentence::name(&view.title)).collect();
@@ -81,7 +75,6 @@ pub(super) fn values_words(views: &[SpectrumView]) -> Sentence {
         .with("titles", Sentence::joined(assumed, ", "))
 }
 
-/// Whether its table leaves out a percentile, so that only a bound is known.
 pub(super) fn has_bounds(view: &SpectrumView) -> bool {
     TOLD_SHARES.iter().any(|share| matches!(view.spectrum.percentile(*share), Some(Percentile::AtMost(_))))
 }
@@ -94,9 +87,8 @@ fn table(views: &[SpectrumView]) -> Table {
     Table::new(columns).with(rows.map(row))
 }
 
-/// Percentiles, mean, deviation and count: the name of each and a cell for each distribution, `·` where its file does
-/// not say it. What no file says is left out. Where all are in one unit, each percentile comes with its difference from the
-/// first distribution, if both are known.
+/// Percentiles, mean, deviation and count: a name and one cell for each distribution, `·` if its file lacks it. If all
+/// have the same unit, percentiles include the difference from the first distribution.
 pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>)> {
     let mut rows = Vec::new();
     let one_unit = units(views).len() == 1;
@@ -129,7 +121,7 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>
         };
         rows.push((name, found.into_iter().enumerate().map(cell).collect()));
     }
-    // A mean of whole numbers has decimals too.
+    // The mean of whole numbers has decimals too.
     let number = |view: &SpectrumView, value: Option<f64>| {
         Cell::known(value.map(|value| of_file(value, view.spectrum.digits.max(1))))
     };
@@ -146,7 +138,6 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>
     rows
 }
 
-/// A number of a file, which no document has.
 fn of_file(value: f64, decimals: usize) -> DisplayValue {
     let unit = DisplayUnit::AsInFile(decimals);
     DisplayValue { unit, ..DisplayValue::bare(Number::Point(value), Source::Unrecorded) }
@@ -157,7 +148,7 @@ fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {
     let most = views.iter().map(|view| view.spectrum.total()).max().unwrap_or(0);
     let values: Vec<f64> = rows().map(|row| row.value).collect();
     let Some(values) = ValueAxis::over(&values).filter(|_| most > 0) else { return Vec::new() };
-    // Nines at the right end: 3 is 99.9 %.
+    // Number of nines at the right end: 3 is 99.9 %.
     let nines = (most as f64).log10().max(1.0);
     let curves = views.iter().map(|view| {
         let at = move |position: f64, _: f64| {
@@ -190,7 +181,7 @@ pub(super) mod tests {
         terminal::screen(&blocks(views), &Style::of_width(width))
     }
 
-    /// A distribution of rows: value, share, count.
+    /// A distribution with these rows: value, share, count.
     pub fn view(title: &str, values: &[(f64, f64, u64)]) -> SpectrumView {
         let rows = values.iter().map(|&(value, share, count)| SpectrumRow { value, share, count }).collect();
         let spectrum = Spectrum {

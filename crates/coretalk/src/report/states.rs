@@ -1,4 +1,4 @@
-//! One pair over time: a machine that changes its state has no single number, and one that held still says so.
+//! One pair over time: a machine that changes its state has no single number, and one that was stable says so.
 
 use super::fmt;
 use super::fmt::digits::{duration, fixed};
@@ -16,15 +16,15 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, KernelId, Picos, Relation, Scope, Topology};
 
-/// The levels of a watched machine in the document.
+/// The path of the levels of a watched machine in the document.
 pub(super) const LEVELS: &str = "/watch/states/*/kernels/0/median";
 
-/// States by letter, largest share first.
+/// The letter of a state; A has the largest share.
 pub fn letter(index: usize) -> char {
     char::from(b'A' + (index.min(25) as u8))
 }
 
-/// One pair in one sentence: one number where it is stable, else its levels.
+/// A pair in one sentence: one number if it is stable, else its levels.
 pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: &CellValue) -> Sentence {
     let [a, b] = pair;
     let said = match report.watch() {
@@ -40,7 +40,7 @@ pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: 
     said.with("a", a).with("b", b)
 }
 
-/// What stands behind that sentence: how the number came to be, or the levels over time.
+/// The details of that sentence: how the number was obtained, or the levels over time.
 pub fn story<'a>(
     report: &'a RunReport,
     kernel: &KernelId,
@@ -53,14 +53,13 @@ pub fn story<'a>(
     }
 }
 
-/// How long cells were watched.
 fn watched(watch: &StateWatch) -> DisplayValue {
     DisplayValue::field("/watch/watched_s", Number::Duration(watch.watched.secs()))
 }
 
 fn stability(value: &CellValue, watch: Option<&StateWatch>) -> Sentence {
     let Some(watch) = watch else { return Sentence::new("too few passes to tell whether it is stable") };
-    // Passes that are disturbed, and too few for a state of their own.
+    // Disturbed passes, too few for a state of their own.
     let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
     Sentence::new(match aside {
         _ if value.flags.contains(Flag::Quota) => {
@@ -127,7 +126,6 @@ fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> 
     blocks
 }
 
-/// How often the pair changed its level, and what may be behind it.
 fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
     let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
     let how_often = match changes {
@@ -162,7 +160,7 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
         .with("guest", guest)
 }
 
-/// `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`.
+/// The levels of a pair: `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`.
 pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentence {
     let MovingLevels { usual, share, planned, fastest, .. } = *levels;
     let value = |number: Estimate, source| DisplayValue::bare(Number::Point(number.point), source);
@@ -194,8 +192,8 @@ pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentenc
         .with("plan", plan)
 }
 
-/// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
-/// the deviation from the state's median, ± 8 % from bottom to top.
+/// One row for each state, slowest first; time runs along the columns. A glyph shows one pass: its height is the
+/// deviation from the median of the state, ±8 % from bottom to top.
 pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
     let mut rows: Vec<(usize, f64)> = watch
         .states
@@ -208,7 +206,7 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
         return Drawing::default();
     };
     let mut drawing = Drawing::default();
-    // The letter is that of the table below: states may differ under another kernel than the one that is drawn.
+    // The letters match the table below, because the states may differ under another kernel than the one drawn.
     let mut label = |state: usize, level: f64| {
         let field = format!("/watch/states/{state}/kernels/0/median");
         let level = fmt::drawn(&mut drawing, DisplayValue::field(field, Number::Point(level)));
@@ -253,7 +251,7 @@ fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
     let last = room.saturating_sub(end.chars().count());
     write(last, &end);
     write(0, "0 s");
-    // Round steps, ten columns apart or more.
+    // Round steps, at least ten columns apart.
     let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0]
         .into_iter()
         .find(|step| step / seconds * room as f64 >= 10.0);
@@ -269,7 +267,6 @@ fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
     format!("{}  {}", " ".repeat(labels), axis.into_iter().collect::<String>().trim_end())
 }
 
-/// Share, visits, longest stay and the line's time in each state.
 fn state_table(watch: &StateWatch) -> Table {
     let mut kernels: Vec<&str> = Vec::new();
     for (kernel, _) in watch.states.iter().flat_map(|state| &state.kernels) {
@@ -279,7 +276,6 @@ fn state_table(watch: &StateWatch) -> Table {
     }
     let mut columns = vec![Column::words("state")];
     columns.extend(["share of passes", "visits", "longest stay"].map(Column::numbers));
-    // What has no room is in the JSON document.
     let widths = (1..).map(|number| 46 + 16 * number);
     columns.extend(kernels.iter().zip(widths).map(|(kernel, least)| {
         Column::numbers(Sentence::new("{kernel} ns").with_name("kernel", kernel)).from_width(least)
@@ -304,8 +300,8 @@ fn state_table(watch: &StateWatch) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// "Cannot tell" comes before any guess; that the states contradict what the system reports is said only where no pair
-/// of that relation is known to be so slow.
+/// Compares the states with the reported topology. Uncertainty is stated before any conjecture, and a contradiction
+/// only if no pair of that relation is known to be so slow.
 fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -> Option<Sentence> {
     let contrast = state_contrast(watch)?;
     let relation = topology.relation(a, b);
@@ -347,7 +343,7 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
     Some(said)
 }
 
-/// Several pairs on a machine that changed its state: how many of them, the states, and what they leave unknown.
+/// Several pairs on a machine that changed its state: how many changed, the states, and what remains unknown.
 /// `measured` is the number of pairs with a value.
 pub fn of_map<'a>(
     watch: &'a StateWatch,
@@ -362,7 +358,7 @@ pub fn of_map<'a>(
     if !levels_changed(watch) {
         return blocks;
     }
-    // The line over time is that of one pair: the one that changed most.
+    // The time line is that of the pair that changed most.
     if !watch.line.is_empty() {
         let who = watch.pair.map_or(Sentence::new(""), |[a, b]| {
             Sentence::new(", CPU {a} ↔ CPU {b}").with("a", a).with("b", b)
@@ -380,7 +376,6 @@ pub fn of_map<'a>(
     blocks
 }
 
-/// How many pairs of a map changed their level, in a sentence or two; `measured` is the number of its pairs.
 fn change_of_map(watch: &StateWatch, kernel: &KernelId, measured: u64) -> Sentence {
     let changed = (watch.cells_changed * measured as f64).round() as u64;
     let moved = Source::of_matrix(kernel, MatrixNumber::Moved);
@@ -398,7 +393,7 @@ fn line_ns(state: &WatchedState) -> Option<Estimate> {
     state.kernels.first().map(|(_, latency)| *latency)
 }
 
-/// The value of a cell and how far its interval reaches; a few passes have none.
+/// The value of a cell and half its interval; a few passes have no interval.
 pub fn cell_interval(value: &CellValue, source: impl Fn(&'static str) -> Source) -> Sentence {
     let point = fmt::with_reach(source("/median"), value.latency_ns);
     let passes = match value.passes {
@@ -410,7 +405,7 @@ pub fn cell_interval(value: &CellValue, source: impl Fn(&'static str) -> Source)
     Sentence::new("{point}, {passes}, no interval").with("point", point).with("passes", passes)
 }
 
-/// The doubts about one value in words.
+/// The doubts about one value, in words.
 pub fn doubts(value: &CellValue, source: Sources<'_>) -> Option<Sentence> {
     let flags = value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| Sentence::new(flag.name()));
     let flags: Vec<Sentence> = flags.collect();

@@ -1,4 +1,4 @@
-//! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
+//! The structure that the latencies show: one sentence for the first screen, a table for `topology`.
 
 use super::agreement;
 use super::fmt::range;
@@ -16,18 +16,15 @@ use coretalk_model::latency::Execution;
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
-/// Suspects that are listed one by one.
 const MAX_SUSPECTS: usize = 6;
-/// Groups that are listed one by one.
 const MAX_GROUPS: usize = 8;
 
-/// A number of an item of a list of the document's structure.
 fn field(part: &str, at: usize, key: &str, number: Number) -> DisplayValue {
     DisplayValue::field(pointer!("/topology/inferred/{part}/{at}/{key}"), number)
 }
 
-/// What follows from the latencies alone, and how it stands to what the system reports. Nothing where a run has too few
-/// values; a machine that changed its state says so elsewhere.
+/// The structure inferred from latencies alone, and whether it agrees with the reported one. Empty if a run has too few
+/// values or the machine changed its state, which other sentences report.
 pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
@@ -49,8 +46,8 @@ pub fn refusal(refusal: &Refusal) -> Sentence {
     })
 }
 
-/// That the latencies alone show the groups that the system reports and no others: one part of a sentence about those.
-/// `None` where anything differs, or stands alone.
+/// States that the latencies alone show exactly the reported groups, as a clause of a sentence about these. `None` if
+/// anything differs or a CPU is in no group.
 pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     let structure = findings.structure.as_ref().ok()?;
     let agree = |held: &Agreement| held.standing == Standing::Agree && held.against.is_some();
@@ -67,7 +64,7 @@ pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     })
 }
 
-/// The groups of each level, coarsest first. Those that the system reports too are named after it.
+/// The groups of each level, coarsest first. Groups that the system reports too have the name of the reported level.
 fn found(structure: &Structure, findings: &Findings) -> Sentence {
     if structure.levels.is_empty() {
         return no_levels(structure, findings, "ns");
@@ -102,7 +99,7 @@ fn found(structure: &Structure, findings: &Findings) -> Sentence {
     Sentence::joined(parts, "; ")
 }
 
-/// A CPU that is far from all others, or slow: what the system reports may tell which.
+/// CPUs that are either far from all others or slow; the reported levels may show which.
 fn all_but_one(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
     let one = |(at, lone): (usize, &LoneCpu<'_>)| {
         let number = |key, value: Option<f64>| {
@@ -127,7 +124,6 @@ fn all_but_one(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
     findings.lone_cpus().iter().enumerate().map(one).collect()
 }
 
-/// What a CPU that is alone is, by the reported levels that settle it, or by its row.
 fn why_alone(lone: &LoneCpu<'_>) -> Sentence {
     match (&lone.reported[..], &lone.group.slow_beside) {
         ([], Some(beside)) => Sentence::new("it is slow, also to CPUs {cpus}, the group nearest to it")
@@ -183,14 +179,13 @@ fn no_levels(structure: &Structure, findings: &Findings, unit: &'static str) -> 
     }
 }
 
-/// How many pairs do not fit the groups, or the rest.
 fn count_of_unfit(pairs: usize) -> DisplayValue {
     let matching = vec![("/doubt", "outlier".to_owned())];
     let source = Source::Count { list: "/topology/inferred/suspects", matching };
     DisplayValue::bare(Number::Count(pairs as u64), source)
 }
 
-/// `16 groups of 2`; with CPUs in none `3 groups of 2 to 4 and 2 single CPUs`.
+/// The groups of a level: `16 groups of 2`; with CPUs in no group `3 groups of 2 to 4 and 2 single CPUs`.
 fn groups_of(at: usize, level: &InferredLevel) -> Sentence {
     let field = |key: &str, number: usize| field("levels", at, key, Number::Count(number as u64));
     let size = |(group, cpus): (usize, &CpuSet)| field(&format!("groups/{group}"), cpus.len());
@@ -213,7 +208,7 @@ fn groups_of(at: usize, level: &InferredLevel) -> Sentence {
     Sentence::joined([groups, single, open], "")
 }
 
-/// Everything for the screen of `topology`. `unit` is that of the matrix.
+/// All blocks for the screen of `topology`; `unit` is that of the matrix.
 pub fn blocks<'a>(findings: &'a Findings, unit: &'static str) -> Vec<Block<'a>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
@@ -241,7 +236,6 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &'static str) -> Vec<Block<'a>> 
     blocks
 }
 
-/// Terminals with fewer columns show no intervals of levels.
 const WITH_INTERVALS: usize = 100;
 
 fn level_table(structure: &Structure, unit: &'static str) -> Table {
@@ -286,7 +280,7 @@ fn group_lists(level: &InferredLevel) -> Sentence {
         .with("open", with("  not known: {cpus}", &level.open))
 }
 
-/// Pairs are not called threads of a core: latency cannot tell.
+/// Pairs are not called threads of a core, because latency alone cannot show that.
 fn pairs_remark(structure: &Structure) -> Option<Sentence> {
     let are_pairs = |level: &&InferredLevel| level.groups.iter().all(|group| group.len() == 2);
     let untold =
@@ -299,12 +293,11 @@ fn pairs_remark(structure: &Structure) -> Option<Sentence> {
     Some(said.with_name("level", &finest.name))
 }
 
-/// That groups may be hidden, where they may.
 fn hidden(structure: &Structure) -> Option<Sentence> {
     (structure.contradictory > 0).then(|| contradictory_words(structure.contradictory))
 }
 
-/// That pairs do not go together, and what follows from it.
+/// States that pairs contradict each other, and the consequence.
 pub fn contradictory_words(pairs: usize) -> Sentence {
     let number = DisplayValue::field("/topology/inferred/contradictory", Number::Count(pairs as u64));
     let template = match pairs {
@@ -353,7 +346,6 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &'static str) -> Ve
     sentences
 }
 
-/// Groups that are no level, and why.
 fn no_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
     let field = |key, number| field("dropped", at, key, number);
     let why = match level.inside.zip(level.across) {
@@ -371,7 +363,6 @@ fn no_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
         .with("why", why)
 }
 
-/// Cells that a file cannot measure again.
 fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     let all = structure.suspects.iter().enumerate();
     let off: Vec<(usize, &Suspect)> =
@@ -397,7 +388,7 @@ fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     blocks
 }
 
-/// How many pairs do not fit, and what.
+/// The number of pairs that do not fit the groups or the other pairs.
 pub(super) fn unfit_words(pairs: usize, has_groups: bool) -> Sentence {
     Sentence::new(match (has_groups, pairs) {
         (true, 1) => "{number} pair does not fit the groups",
@@ -427,7 +418,7 @@ mod tests {
         terminal::lines(&blocks(findings, unit), &Style::of_width(width))
     }
 
-    /// Two halves of 8 CPUs, 20 ns inside and 85 ns across; `reported` as last-level caches.
+    /// Two groups of 8 CPUs: 20 ns inside and 85 ns across; `reported` are the last-level caches.
     fn findings(reported: &[&str]) -> Findings {
         let observed = Matrix::symmetric((0..16).map(CpuId).collect(), |row, column| {
             Some(Observation::bare(if row / 8 == column / 8 { 20.0 } else { 85.0 }))

@@ -1,29 +1,28 @@
-//! [`Style`]: how a screen is to be drawn: width, colours, order of the map.
+//! [`Style`]: width, colours and map order of a screen.
 
 use super::ColorDepth;
 
-/// How a screen is to be drawn.
+/// The appearance of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Columns that a line may take.
+    /// Columns of a line.
     pub width: usize,
     /// Colours that may be used.
     pub depth: ColorDepth,
-    /// Order of the map.
+    /// Order of the rows of maps.
     pub order: Order,
-    /// What a row of the map is.
+    /// The content of a row of maps.
     pub by: By,
 }
 
 impl Default for Style {
-    /// 100 columns without colour, in the reported order, by core.
     fn default() -> Style {
         Style { width: 100, depth: ColorDepth::None, order: Order::Topology, by: By::Core }
     }
 }
 
 impl Style {
-    /// So many columns without colour.
+    /// This number of columns, without colours.
     pub fn of_width(width: usize) -> Style {
         Style { width, ..Style::default() }
     }
@@ -34,13 +33,13 @@ impl Style {
 pub enum Order {
     /// By CPU id.
     Id,
-    /// By the reported structure, so that neighbours share most.
+    /// By the reported structure: neighbouring rows share most.
     Topology,
     /// By the values: a chain of nearest neighbours.
     Measured,
 }
 
-/// What a row of the map is (`--by`). Machines without SMT look the same both ways.
+/// The content of a row of the map (`--by`). Without SMT there is no difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// A core; its cell is the median over the pairs of threads.

@@ -1,4 +1,4 @@
-//! A run of everything: a short table for each probe, and what it found in one sentence.
+//! A run of all probes: a short table for each probe, and its finding in one sentence.
 
 use super::best::bare_title;
 use super::parameters::explanation;
@@ -18,14 +18,12 @@ use coretalk_model::series::{self, TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
 
-/// From this half width on a third digit tells nothing.
+/// Half width from which a third digit has no meaning.
 const TWO_DIGITS: f64 = 0.05;
-/// Rows of a table; the rest is in the data.
 const MAX_ROWS: usize = 24;
-/// Parameters that tell columns apart, or that are the same everywhere.
+/// Parameters that identify columns, or that are the same everywhere.
 const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", MASK];
 
-/// A table and some words for each probe of a run.
 pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let common = common(&series.result.trials);
     let mut blocks = vec![Block::Gap, Block::Prose(legend(series, &common))];
@@ -42,7 +40,7 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
         blocks.extend(finding.and_then(|found| findings::sentence(report, &found)).map(Block::Answer));
         blocks.extend(of_probe(report, series, &trials, &common));
         blocks.extend(plateaus::blocks(series, &trials));
-        // A queue says it in its own words.
+        // The blocks of queues explain this themselves.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
             let text = "s: threads share a CPU and poll instead of sleeping: this measures time slices.";
             blocks.push(Block::Prose(Sentence::new(text)));
@@ -57,24 +55,21 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
     blocks
 }
 
-/// A number of a table, and what it is.
 #[derive(Clone, Copy)]
 struct DisplayedValue<'a> {
     value: f64,
     quantity: &'static Quantity,
-    /// The interval around it.
     estimate: Option<&'a Estimate>,
     trial: &'a TrialResult,
 }
 
 impl DisplayedValue<'_> {
-    /// Half of its interval as a share of it.
     fn width(&self) -> Option<f64> {
         self.estimate?.stated_reach(self.value)
     }
 
-    /// As many digits as its interval allows, in the unit that reads best, with its interval where that is wider than
-    /// requested, and why it should not be used if so.
+    /// The value with as many digits as its interval allows, in the unit that reads best; with its interval if that is
+    /// wider than requested, and the reason if the value should not be used.
     fn cell(&self, precision: f64, common: &[Flag]) -> Sentence {
         let (width, trial) = (self.width(), self.trial);
         let source = match QueueCell::holds(trial) {
@@ -118,7 +113,6 @@ impl DisplayedValue<'_> {
     }
 }
 
-/// Why a number of a trial should not be used, where most others do not share it.
 fn reason(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
     trial
         .flags
@@ -128,14 +122,13 @@ fn reason(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
         .gravest()
 }
 
-/// What concerns most trials: a mark that they all carry would say nothing.
+/// Flags of most trials: a mark on nearly all values would have no meaning.
 fn common(trials: &[TrialResult]) -> Vec<Flag> {
     let many =
         |flag: &Flag| 2 * trials.iter().filter(|trial| trial.flags.contains(*flag)).count() > trials.len();
     Flag::ALL.iter().copied().filter(|flag| flag.may_be_wrong() && many(flag)).collect()
 }
 
-/// What the marks of all tables mean, and what is not marked.
 fn legend(series: &SeriesReport, common: &[Flag]) -> Sentence {
     let number = Number::Point(series.settings.precision);
     let width = DisplayValue { number, unit: PERCENT, source: Source::Option("precision") };
@@ -165,7 +158,7 @@ fn of_probe(
     trials: &[&TrialResult],
     common: &[Flag],
 ) -> Vec<Block<'static>> {
-    // What waiting takes from a sibling is a ratio, and stands in the whole table of `wait`.
+    // The slowdown that waiting causes on the SMT sibling is a ratio, which only the full table of `wait` shows.
     let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
     let (mut rows, mut placements): (Vec<Sentence>, Vec<Sentence>) = Default::default();
     let mut cells: Vec<(Sentence, Sentence, &TrialResult)> = Vec::new();
@@ -190,7 +183,6 @@ fn of_probe(
     let mut table = Table::new([Column::words("")].into_iter().chain(titles).collect::<Vec<_>>());
     for row in rows.iter().take(MAX_ROWS) {
         let cell = |placement: &Sentence| match displayed(row, placement) {
-            // That is no rate of the pair.
             Some(DisplayedValue { trial, .. })
                 if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
             {
@@ -212,8 +204,8 @@ fn of_probe(
     blocks
 }
 
-/// What the numbers of a table are, by the names that they have in the table of their probe. Where they are several
-/// things, that of the most rows is named first, and the others with their rows.
+/// The quantities of the numbers in a table, named as in the table of their probe. If there are several, the one of
+/// most rows comes first, and the others are listed with their rows.
 fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     let mut kinds: Vec<(&Quantity, Vec<Sentence>)> = Vec::new();
     for displayed in every {
@@ -224,7 +216,7 @@ fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
             None => kinds.push((displayed.quantity, vec![row])),
         }
     }
-    // Sorting keeps the order of those with as many.
+    // The sort is stable, so ties keep their order.
     kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     let parts = kinds.into_iter().enumerate().map(|(index, (quantity, rows))| {
         let explained = explanation(quantity);
@@ -236,12 +228,11 @@ fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     Sentence::joined(parts, "; ")
 }
 
-/// Whether threads that poll instead of sleeping shared a CPU.
 fn of_slices(trial: &TrialResult) -> bool {
     trial.flags.contains(Flag::SharedSpin)
 }
 
-/// What a trial is, but for its placement: what it is first, then how much of it.
+/// The parameters of a trial without its placement: text first, then numbers.
 fn label(trial: &TrialResult) -> Sentence {
     let is_text = |value: &Value| matches!(value, Value::Text(_));
     let parts = [parameters(trial, is_text), parameters(trial, |value| !is_text(value))].concat();
@@ -274,7 +265,6 @@ fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<Senten
     .collect()
 }
 
-/// The threads or the relation that a trial stands for.
 fn placement_label(report: &RunReport, trial: &TrialResult) -> Sentence {
     let relation = |from, to| relation_sentence(report.topology.relation(from, to), &report.topology);
     if let Some(threads) = trial.spec.parameters.number("threads") {
@@ -282,7 +272,7 @@ fn placement_label(report: &RunReport, trial: &TrialResult) -> Sentence {
         let source = Source::Parameter { trial: None, name: "threads".to_owned() };
         return Sentence::pluralized("{number} thread{s}", DisplayValue { number, unit: PLAIN, source });
     }
-    // Many readers are told apart by their rows.
+    // With many readers, the rows identify them.
     if trial.spec.parameters.number("readers").is_some() {
         return "last reader".into();
     }

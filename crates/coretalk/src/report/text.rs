@@ -1,11 +1,10 @@
-//! Text on a terminal: columns, wrapping, and strings from outside made harmless.
+//! Text on a terminal: columns, wrapping, and neutralization of untrusted strings.
 
 use crate::harmless::is_harmful;
 use unicode_width::UnicodeWidthChar;
 
-/// A string from outside (CPU name, label, tag) that cannot steer the terminal: control characters, escape
-/// sequences, marks that reverse the direction of text, and invisible characters are replaced; line ends and tabs
-/// become spaces.
+/// An untrusted string (CPU name, label, tag) without terminal control: control characters, escape sequences, marks
+/// that reverse the direction of text, and invisible characters are replaced; line ends and tabs become spaces.
 ///
 /// ```
 /// assert_eq!(coretalk::report::plain("evil\x1b[2J\u{202e}\nname"), "evil�[2J� name");
@@ -21,7 +20,7 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
-/// Lines with at most one blank line between them, and none before the first or after the last.
+/// Removes repeated blank lines, and those at the start and the end.
 pub fn spaced(lines: Vec<String>) -> Vec<String> {
     let mut spaced: Vec<String> = Vec::with_capacity(lines.len());
     for line in lines {
@@ -33,12 +32,12 @@ pub fn spaced(lines: Vec<String>) -> Vec<String> {
     spaced
 }
 
-/// Columns that a line takes; its colours take none.
+/// The width of a line in columns; colour codes take none.
 pub fn columns(line: &str) -> usize {
     strip(line).chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The line without its colours.
+/// The line without its colour codes.
 pub fn strip(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
@@ -51,7 +50,7 @@ pub fn strip(line: &str) -> String {
     plain
 }
 
-/// As much of the text as fits, with `…` where something was cut.
+/// Cuts text to a width, with `…` if something was cut.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -79,8 +78,8 @@ pub fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// Parts joined by `separator` in lines of at most `width` columns; a part moves to the next line as a whole, and
-/// wraps only where it is longer than a line.
+/// Parts joined by `separator` in lines of at most `width` columns; a part moves to the next line as a whole, and is
+/// wrapped only if it is longer than a line.
 pub fn flow<'a>(
     parts: impl Iterator<Item = &'a str>,
     separator: &str,
@@ -102,7 +101,7 @@ pub fn flow<'a>(
         }
         for c in part.chars() {
             if columns(&line) + c.width().unwrap_or(0) > width {
-                // At a blank, where there is one behind the indent.
+                // Breaks at a blank, if there is one after the indent.
                 let blank = line.rfind(' ').filter(|at| !line[..*at].trim().is_empty());
                 let rest = blank.map_or(String::new(), |at| line.split_off(at)[1..].to_owned());
                 lines.push(std::mem::take(&mut line));
@@ -121,14 +120,14 @@ pub fn flow<'a>(
 /// Eighths of the height of a line, from the lowest.
 pub const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Words with a capital first letter, as a sentence begins.
+/// Text with a capital first letter.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
 }
 
-/// `2026-11-21 03:23:58 UTC` from RFC 3339; as it stands where it is something else.
+/// A time stamp, `2026-11-21 03:23:58 UTC` from RFC 3339; any other text stays as it is.
 pub fn started(started: &str) -> String {
     let started = plain(started);
     match started.split_once('T') {

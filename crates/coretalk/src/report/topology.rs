@@ -1,4 +1,4 @@
-//! The view of `topology`: boxes within boxes, as the system reports them. Levels that it does not report have none.
+//! The screen of `topology`: nested boxes of the reported structure. Levels that are not reported have no boxes.
 
 use super::lists::{cpus, enumerated, lists};
 use super::scope::level_words;
@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// The reported structure as a picture in characters, and the same in words.
+/// The reported structure as a text drawing and in words.
 pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     let size = Sentence::new("{size}, as the system reports").with("size", size(topology));
     let mut blocks = vec![
@@ -25,7 +25,7 @@ pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     blocks
 }
 
-/// That a report and latencies are of different CPUs.
+/// States that the report and the latencies are of different CPUs.
 pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
     let said = Sentence::new(
         "the report is of {reported}, the latencies are of {measured}: the sets of CPUs differ, so the two are not \
@@ -34,10 +34,9 @@ pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
     Block::Doubt(said.with("reported", cpus(&others.reported)).with("measured", cpus(&others.measured)))
 }
 
-/// Groups of a level that are listed one by one.
 const MAX_GROUPS: usize = 16;
 
-/// The groups of each level that is reported, and what else is.
+/// The groups of each reported level, and other reported facts.
 pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
     let rows = levels(topology).into_iter().map(|level| {
         let groups: Vec<CpuSet> = topology.level(level).iter().map(|domain| domain.cpus.clone()).collect();
@@ -52,7 +51,7 @@ pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
     [Block::Table(table)].into_iter().chain(remarks(topology).into_iter().map(Block::Prose)).collect()
 }
 
-/// What is reported and no box can show, and what is not reported.
+/// Reported facts that no box shows, and facts that are not reported.
 fn remarks(topology: &Topology) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = crossing(topology).into_iter().collect();
     let unclassified = topology.unclassified();
@@ -75,7 +74,6 @@ fn remarks(topology: &Topology) -> Vec<Sentence> {
     sentences
 }
 
-/// The first two groups that cross each other, and how many more do.
 fn crossing(topology: &Topology) -> Option<Sentence> {
     let all = topology.crossing();
     let [inner, outer] = all.first()?.map(|group| {
@@ -102,7 +100,7 @@ fn crossing(topology: &Topology) -> Option<Sentence> {
     Some(if all.len() > 1 { said.with("more", more) } else { said })
 }
 
-/// `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 and 24 from node 1.`
+/// A memory-only node: `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 …`.
 fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
     let field = |path: &str, number: u64| {
         DisplayValue::field(pointer!("/topology/reported/memory_nodes/{at}/{path}"), Number::Count(number))
@@ -146,13 +144,11 @@ fn same_words(topology: &Topology, level: Level, same: Same) -> Sentence {
     }
 }
 
-/// Levels that have groups, outermost first.
 fn levels(topology: &Topology) -> Vec<Level> {
     topology.levels().into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
 }
 
-/// The groups that have a box, the outermost first. One that crosses another has none, and neither has a core that nothing
-/// divides.
+/// The groups that have a box, outermost first. Groups that cross others have none, nor do cores without subdivision.
 fn boxed(topology: &Topology) -> Vec<&Domain> {
     let crossing = topology.crossing().concat();
     let is_divided = |core: &Domain| {
@@ -165,15 +161,14 @@ fn boxed(topology: &Topology) -> Vec<&Domain> {
     let mut groups: Vec<&Domain> =
         topology.levels().into_iter().rev().flat_map(|level| topology.level(level)).collect();
     groups.retain(|group| !crossing.contains(group) && (group.level != Level::Core || is_divided(group)));
-    // Stable: groups of the same CPUs stay in the order of their levels.
+    // The sort is stable, so groups of the same CPUs stay in the order of their levels.
     groups.sort_by_cached_key(|group| Reverse(group.cpus.len()));
     groups
 }
 
 fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -> Vec<String> {
-    // Each box with the groups that have it in common, and those inside it.
     let mut tops: Vec<(Vec<&Domain>, Vec<&Domain>)> = Vec::new();
-    // The box of each CPU: groups nest, so that one CPU finds the box of its group.
+    // The box of each CPU. Groups nest, so one CPU is enough to find the box of its group.
     let mut boxed: HashMap<CpuId, usize> = HashMap::new();
     for &group in groups {
         match group.cpus.first().and_then(|cpu| boxed.get(&cpu)).map(|&top| &mut tops[top]) {
@@ -200,7 +195,7 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
         tops => shelves(&tops.iter().map(draw).collect::<Vec<_>>(), width),
     };
     let outside = if alone.is_empty() { Vec::new() } else { leaves(topology, &alone, width) };
-    // CPUs in no group stand where their ids put them.
+    // CPUs in no group are placed by their ids.
     if alone.first() < cpus.difference(&alone).first() {
         [outside, boxes].concat()
     } else {
@@ -213,13 +208,11 @@ fn box_name(domain: &Domain) -> String {
     format!("{}{number}", level_words(domain.level, 1))
 }
 
-/// More boxes inside another than this are not drawn one by one: every one up to 256 CPUs, and on
-/// larger machines as many as show the pattern.
+/// Maximum number of boxes drawn inside another: all up to 256 CPUs, and enough to show the pattern on larger ones.
 fn most_boxes(topology: &Topology) -> usize {
     if topology.cpus().len() > 256 { 3 } else { 16 }
 }
 
-/// The first two and the last; so many stand between them.
 fn summary(shown: &[(String, Vec<String>); 3], between: usize, width: usize) -> Vec<String> {
     let mut lines = shelves(&shown[..2], width);
     lines.push(super::text::cut(&format!("… {between} more of them …"), width));
@@ -273,7 +266,7 @@ fn side_by_side(shelf: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
-/// Cores as `[0 16]`, CPUs of cores that are not reported or have one thread as bare ids; kinds of cores by name.
+/// Cores as `[0 16]`; CPUs of single-threaded or unreported cores as bare ids; kinds of cores by name.
 fn leaves(topology: &Topology, cpus: &CpuSet, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut class: Option<String> = None;
@@ -287,7 +280,6 @@ fn leaves(topology: &Topology, cpus: &CpuSet, width: usize) -> Vec<String> {
             topology.siblings(core).intersection(cpus).iter().map(|cpu: CpuId| cpu.to_string()).collect();
         words.push(if threads.len() > 1 { format!("[{}]", threads.join(" ")) } else { threads.concat() });
     }
-    // A square shelf reads better than one long line.
     let longest = words.iter().map(|word| columns(word) + 1).max().unwrap_or(4);
     let most = (longest * 8).max(24).min(width);
     super::text::flow(words.iter().map(String::as_str), " ", most, 0)

@@ -1,42 +1,37 @@
-//! Numbers of trials as cells, with their sources; unknown where the trial does not have them.
+//! Values of trials as cells with their sources; unknown if the trial does not have them.
 
 use crate::blocks::Cell;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
-/// Nanoseconds, or what else the title of the column states.
+/// Nanoseconds, or the unit in the title of the column.
 pub(super) const PLAIN: DisplayUnit = DisplayUnit::OfColumn(1.0);
-/// Microseconds.
 pub(super) const MICROS: DisplayUnit = DisplayUnit::OfColumn(1e3);
-/// A share in percent.
 pub(super) const PERCENT: DisplayUnit = DisplayUnit::Own(Unit::Share);
 
-/// A value without its interval.
 pub(super) fn value(trial: &TrialResult, quantity: &'static str, unit: DisplayUnit) -> Cell {
     let point = trial.values.get(quantity).map(|value| Number::Point(value.point));
     number(trial, quantity, Statistic::Estimate, point, unit)
 }
 
-/// Half the width of the interval of a value.
 pub(super) fn width(trial: &TrialResult, quantity: &'static str) -> Cell {
     let width = trial.values.get(quantity).map(|of| Number::HalfWidth { of: *of, stated: of.point });
     number(trial, quantity, Statistic::Estimate, width, PERCENT)
 }
 
-/// A percentile, where so many events tell it.
+/// A percentile, if the distribution has enough events for it.
 pub(super) fn percentile(trial: &TrialResult, quantity: &'static str, share: f64, unit: DisplayUnit) -> Cell {
     let known = trial.histogram(quantity).and_then(|of| of.telling_percentile_ns(share));
     number(trial, quantity, Statistic::Percentile(share), known.map(Number::Point), unit)
 }
 
-/// How often something happened.
 pub(super) fn count(trial: &TrialResult, quantity: &'static str, unit: DisplayUnit) -> Cell {
     let count = trial.counts.get(quantity).map(|count| Number::Count(*count));
     number(trial, quantity, Statistic::Count, count, unit)
 }
 
-/// Half the width of the interval of a median, next to the median of all events of its distribution.
+/// Half the width of the interval of a median, relative to the median of all events of its distribution.
 pub(super) fn median_width(trial: &TrialResult, quantity: &'static str) -> Cell {
     let stated = trial.histogram(quantity).and_then(|histogram| histogram.percentile_ns(0.5));
     let known = trial.medians_ns.get(quantity).zip(stated);
@@ -44,7 +39,6 @@ pub(super) fn median_width(trial: &TrialResult, quantity: &'static str) -> Cell 
     number(trial, quantity, Statistic::Estimate, width, PERCENT)
 }
 
-/// A number of a trial.
 pub(super) fn number(
     trial: &TrialResult,
     quantity: &'static str,
@@ -55,7 +49,6 @@ pub(super) fn number(
     Cell::number(number.map(|number| of(trial, quantity, statistic, number, unit)))
 }
 
-/// The same where it is known.
 pub(super) fn of(
     trial: &TrialResult,
     quantity: &'static str,
@@ -66,14 +59,13 @@ pub(super) fn of(
     DisplayValue { number, unit, source: Source::of_trial(trial, quantity, statistic) }
 }
 
-/// A parameter that is a whole number.
 pub(super) fn chosen(trial: &TrialResult, name: &str) -> Cell {
     let number = trial.spec.parameters.number(name).map(|number| Number::Count(number as u64));
     let source = Source::Parameter { trial: Some(trial.spec.id()), name: name.to_owned() };
     Cell::number(number.map(|number| DisplayValue { number, unit: PLAIN, source }))
 }
 
-/// A parameter as it was set.
+/// A parameter with all its digits.
 pub(super) fn setting(trial: &TrialResult, name: &str, unit: Unit) -> Cell {
     let number = trial.spec.parameters.number(name).map(Number::Setting);
     let source = Source::Parameter { trial: Some(trial.spec.id()), name: name.to_owned() };

@@ -1,4 +1,4 @@
-//! Trials over many pairs as maps: what each shows, in words and as a picture of letters.
+//! Trials over many pairs as maps: a description, and a text picture.
 
 use super::heat_map::PairMap;
 use super::parameters::{parameters, title_sentence};
@@ -17,8 +17,7 @@ use coretalk_model::{CpuId, Matrix, Relation, contend, jitter};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Kinds of trials that the screen shows as maps of pairs, and pictures too: those of probes that have no tables of their
-/// own form.
+/// Kinds of trials that are shown as maps of pairs: those of probes without tables of a special form.
 pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
     let listed = [contend::names::PROBE, jitter::names::PROBE, Spawn.spec().id];
     let trials = series
@@ -29,7 +28,7 @@ pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
     alike(trials).into_iter().filter(Alike::is_map).collect()
 }
 
-/// What a map shows, and what its rows and columns are.
+/// A description of a map, its rows and its columns.
 pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
     let spec = &kind.trials[0].spec;
     let probe = probes::series_by_id(&spec.probe);
@@ -49,7 +48,7 @@ pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
         .with("roles", roles)
 }
 
-/// The number that a map shows of each of its trials, in the unit of the map, with its interval.
+/// The value of a trial in a map, in the unit of the map, with its interval.
 pub fn number_of_map<'a>(
     series: &'a SeriesReport,
     unit: &MapUnit,
@@ -58,7 +57,7 @@ pub fn number_of_map<'a>(
     Some(headline(&series.settings, trial)?.scaled(1.0 / unit.divisor))
 }
 
-/// The headlines of one kind of trial over many pairs, and what they are by relation.
+/// The headline values of one kind of trial over many pairs, and their summary by relation.
 pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>) -> Vec<Block<'a>> {
     let unit = kind.unit(&series.settings);
     let told: Vec<&TrialResult> = kind.with_value().collect();

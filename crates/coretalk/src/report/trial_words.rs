@@ -1,4 +1,4 @@
-//! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
+//! Words about trials that several tables share: the question of their probe, their CPUs, the width of their intervals.
 
 use super::parameters::{in_role_order, unbound};
 use crate::blocks::Block;
@@ -8,12 +8,10 @@ use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
 use std::collections::BTreeSet;
 
-/// The question that a probe answers.
 pub fn question_text(probe: &dyn SeriesProbe) -> Sentence {
     Sentence::new(probe.spec().question).capitalized()
 }
 
-/// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
     Block::Question(question_text(probe))
 }
@@ -34,7 +32,7 @@ pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'s
     said.collect()
 }
 
-/// The CPUs in role order, and what two of them share.
+/// The CPUs in role order, and the scope that two of them share.
 pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     let related = |template, pair: &[CpuId; 2]| {
         let relation = relation_sentence(topology.relation(pair[0], pair[1]), topology);
@@ -51,12 +49,11 @@ pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Se
     }
 }
 
-/// CPUs in role order: `0 → 8`.
 pub(super) fn role_sentence(cpus: &[CpuId]) -> Sentence {
     in_role_order(cpus, " → ")
 }
 
-/// What the CPUs of a pair share, which stands for its relation; any other placement as it is.
+/// The scope that the CPUs of a pair share; any other placement as it is.
 pub(super) fn place_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     match *placement {
         [from, to] => relation_sentence(topology.relation(from, to), topology),
@@ -64,12 +61,11 @@ pub(super) fn place_sentence(topology: &Topology, placement: &[CpuId]) -> Senten
     }
 }
 
-/// What the CPUs of a relation share.
 pub(super) fn relation_sentence(relation: Relation, topology: &Topology) -> Sentence {
     Sentence::new("{relation}").with("relation", Arg::Shared(Scope::of(relation, topology)))
 }
 
-/// The same without the noun, for a column that has it.
+/// Like `placement_sentence` without the noun, for a column whose title has it.
 pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     match placement {
         [from, to] => Sentence::new("{pair}, {relation}")
@@ -79,7 +75,7 @@ pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentenc
     }
 }
 
-/// The CPUs of a trial; those on which its roles may run where they are not bound.
+/// The CPUs of a trial; for unbound roles, the CPUs on which they may run.
 pub(super) fn trial_place(topology: &Topology, trial: &TrialResult) -> Sentence {
     match mask_of(&trial.spec) {
         Some(mask) => unbound(&trial.spec.placement, mask),
@@ -87,7 +83,7 @@ pub(super) fn trial_place(topology: &Topology, trial: &TrialResult) -> Sentence 
     }
 }
 
-/// The CPUs of several producers or consumers, and how many threads share them; `None` of any other trial.
+/// The CPUs of several producers or consumers, and how many threads share them; `None` for other trials.
 pub(super) fn sides_sentence(trial: &TrialResult) -> Option<Sentence> {
     let TrialSpec { parameters, placement, .. } = &trial.spec;
     let threads = |side: &str| parameters.number(side).map(|threads| threads as usize);

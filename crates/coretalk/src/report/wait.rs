@@ -1,4 +1,4 @@
-//! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
+//! Ways of waiting: percentiles of round trips in ns, the cost of a trip, and the wait from which sleeping pays.
 
 use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
@@ -15,10 +15,8 @@ use coretalk_model::{CpuId, Flag};
 
 pub(super) use coretalk_model::wait::names::PROBE;
 
-/// Percentiles of every table.
 const SHARES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// Everything about the trials of `wait`.
 pub(super) fn blocks<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
@@ -54,7 +52,6 @@ fn placements<'a>(trials: &[&'a TrialResult]) -> Vec<&'a [CpuId]> {
     placements
 }
 
-/// What was measured on some CPUs, by what was timed.
 fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let of = |mode: Option<&str>| -> Vec<&TrialResult> {
         trials.iter().copied().filter(|trial| trial.spec.parameters.text("mode") == mode).collect()
@@ -99,12 +96,12 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     blocks
 }
 
-/// `pause`, or `pause : futex` where the sides differ; with a mark where a hypervisor may interfere, or a doubt.
+/// The name of a row: `pause`, or `pause : futex` if the sides differ; marks show doubts and hypervisor effects.
 fn name(trial: &TrialResult) -> Sentence {
     let text = |name: &str| trial.spec.parameters.text(name);
     let both = match text("partner") {
         Some(partner) => Sentence::new("{strategy} : {partner}").with_name("partner", partner),
-        // Its numbers are of both phases.
+        // Its values cover both phases.
         None if trial.histogram(names::HINT).is_some() => Sentence::new("{strategy}, alternating with busy"),
         None => Sentence::new("{strategy}"),
     };
@@ -127,7 +124,6 @@ fn percentiles(trials: &[&TrialResult]) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Both distributions of a strategy that alternates with polling at once.
 fn side_by_side(trial: &TrialResult) -> Table {
     let strategy = trial.spec.parameters.text("strategy").unwrap_or_default();
     let columns = [
@@ -209,7 +205,6 @@ fn throughput(trials: &[&TrialResult]) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Energy of a trip, where packages tell it.
 fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let of = |trial: &&TrialResult| {
         let number = Number::Estimate(*trial.values.get(names::PACKAGE_NJ)?);
@@ -223,7 +218,6 @@ fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     })
 }
 
-/// A row for each trial with some of its values.
 fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &'static str); N]) -> Table {
     let mut columns = vec![Column::words("")];
     columns.extend(shown.iter().flat_map(|(_, title)| [*title, "±"].map(Column::numbers)));
@@ -235,13 +229,13 @@ fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &'stat
     Table::new(columns).with(rows)
 }
 
-/// A small number with two digits behind the point; what is there and rounds to nothing says so.
+/// A small number with two decimals; a non-zero value never reads as zero.
 fn short(trial: &TrialResult, quantity: &'static str) -> Cell {
     let is_small = trial.values.get(quantity).is_some_and(|value| value.point.abs() < 0.005);
     value(trial, quantity, if is_small { DisplayUnit::Decimals(2) } else { PLAIN })
 }
 
-/// Up to which wait polling is cheaper, as `wait` found it.
+/// The longest waits for which polling is cheaper, as found by `wait`.
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let found = coretalk_model::wait::crossovers(&series.result);
     let which =
@@ -256,7 +250,7 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
         .collect()
 }
 
-/// From which wait on sleeping is cheaper.
+/// The wait from which sleeping is cheaper.
 fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
         let us = |ns, field: String| DisplayValue {
@@ -283,7 +277,6 @@ fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     .with_name("spinning", &found.spinning)
 }
 
-/// What the names and marks mean.
 fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let probe = probes::series_by_id(PROBE);
     let mut blocks: Vec<Block<'_>> = probe.into_iter().flat_map(|probe| remarks(probe, trials)).collect();

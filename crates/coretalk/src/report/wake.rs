@@ -1,4 +1,4 @@
-//! Wake-ups of threads that are not bound: where the waiter ran relative to the waker.
+//! Wake-ups of unbound threads: where the waiter ran relative to the waker.
 
 use super::parameters::telling_sentence;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
@@ -8,7 +8,7 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 use coretalk_model::wake::RanOn;
 
-/// A row of shares for each trial whose threads are not bound; nothing for others.
+/// A row of shares for each trial with unbound threads; empty for other trials.
 pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let told: Vec<&&TrialResult> = trials.iter().filter(|trial| mask_of(&trial.spec).is_some()).collect();
     let known = |place: &RanOn| told.iter().any(|trial| trial.values.contains_key(place.share()));

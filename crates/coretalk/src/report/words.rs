@@ -1,4 +1,4 @@
-//! Sentences about a run: what it is, what it found, what to doubt, what to type next.
+//! Sentences about a run: what it is, what it found, its doubts, and what to type next.
 
 mod groups;
 mod heading;
@@ -25,10 +25,9 @@ use coretalk_model::{
     CpuId, CpuSet, DoctorFinding, Hint, KernelId, Level, Protocol, Relation, Scope, Topology, Verdict,
 };
 
-/// The finding that a machine is simulated.
 const SIMULATED: &str = "simulated";
 
-/// What a map shows: the question, the quantity, the code and the regime.
+/// The title of a map: question, quantity and kernel.
 pub fn question_alone(map: &LatencyMap) -> Sentence {
     let what = match map.protocol {
         Protocol::Cas => "How long until another core gets my cache line: half round trip in ns, CAS",
@@ -45,7 +44,7 @@ pub fn question_alone(map: &LatencyMap) -> Sentence {
     Sentence::new("{what}{hint}").with("what", what).with("hint", hint)
 }
 
-/// The number of pairs that were measured at the same time; nothing for two CPUs, which are one pair.
+/// The number of pairs measured at the same time; `None` for two CPUs, which are one pair.
 fn at_a_time(map: &LatencyMap) -> Option<Sentence> {
     match &map.regime {
         Regime::Serial if map.cells.len() <= 2 => None,
@@ -54,18 +53,17 @@ fn at_a_time(map: &LatencyMap) -> Option<Sentence> {
     }
 }
 
-/// A sentence with the greatest number of pairs that a run measures at the same time.
 pub(super) fn pairs_at_once(template: &'static str, pairs: u32) -> Sentence {
     Sentence::new(template)
         .with("pairs", Sentence::counted(pairs.into(), Source::Option("parallel"), ["pair", "pairs"]))
 }
 
-/// The question and how it was measured, for a map without a legend.
+/// The question and the regime, for a map without a legend.
 pub fn question(map: &LatencyMap) -> Sentence {
     Sentence::joined([question_alone(map)].into_iter().chain(at_a_time(map)), ", ")
 }
 
-/// What a cell is, and how exact.
+/// What a cell shows, and how precise it is.
 pub fn legend(
     settings: &LatencySettings,
     topology: &Topology,
@@ -77,7 +75,7 @@ pub fn legend(
     let mut parts: Vec<Sentence> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
         parts.push(Sentence::new("each cell: median over the thread pairs of two cores"));
-        // A part holds several cores, and the reading in its middle is hardly ever one between threads.
+        // A part combines several cores, so its middle reading is hardly ever one between threads of a core.
         parts.push(Sentence::new(match format {
             MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1 => {
                 "threads of one core are not shown"
@@ -96,7 +94,7 @@ pub fn legend(
         );
         parts.extend(hidden_words(topology, rows, what));
     }
-    // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
+    // A pixel has no room for a mark, so doubtful pairs are counted below the picture.
     let marked = format == MapFormat::Numbers;
     parts.push(match settings.counts {
         Counts::Adaptive => {
@@ -127,8 +125,7 @@ pub fn legend(
     parts
 }
 
-/// `±2 % at 95 % in ns, 3 of 6 up to ±4.1 %`: the requested half width, where `wide` of `sound` cells are wider. Says so
-/// where no cell is within it, also where all cells may be wrong.
+/// The requested half width, and the intervals wider than it: `±2 % at 95 % in ns, 3 of 6 up to ±4.1 %`.
 pub fn widths(
     precision: DisplayValue,
     scale: &'static str,
@@ -144,8 +141,7 @@ pub fn widths(
         .with("wider", wider(wide, sound, &map))
 }
 
-/// `, 3 of 6 up to ±4.1 %, 1 too wide to state`: the number of intervals that are wider than requested, and the widest
-/// that is stated; empty where there is none.
+/// How many intervals are too wide, and the widest stated: `, 3 of 6 up to ±4.1 %, 1 too wide to state`.
 fn wider(wide: &[f64], of: u64, map: &MapSource) -> Sentence {
     let source = |number| Source::Wide { map: map.clone(), number };
     let count = |count: u64, number| DisplayValue::bare(Number::Count(count), source(number));
@@ -164,7 +160,6 @@ fn wider(wide: &[f64], of: u64, map: &MapSource) -> Sentence {
     Sentence::joined(widest.into_iter().chain(rest), "")
 }
 
-/// The reported levels whose groups are so small that no pixel shows what is inside one.
 fn hidden_words(topology: &Topology, rows: usize, what: &'static str) -> Option<Sentence> {
     let hidden = |&level: &Level| {
         let groups = topology.level(level);
@@ -184,16 +179,16 @@ fn hidden_words(topology: &Topology, rows: usize, what: &'static str) -> Option<
     })
 }
 
-/// Whether a map has one middle worth telling.
+/// Whether to show the middle of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Middle {
-    /// Mean and median are told.
+    /// The median is shown.
     Shown,
-    /// Kinds of cores differ: no number stands for all.
+    /// Kinds of cores differ, so no number represents all pairs.
     LeftOut,
 }
 
-/// Minimum, median and maximum with the CPUs of the extremes.
+/// Minimum, median and maximum, with the CPUs of the extremes.
 pub fn extremes(kernel: &KernelId, all: &Overall, middle: Middle) -> Block<'static> {
     let (Some(min), Some(max), Some(median)) = (all.min, all.max, all.median_ns) else {
         return Block::Prose(Sentence::new("No cell has a value."));
@@ -216,12 +211,11 @@ pub fn extremes(kernel: &KernelId, all: &Overall, middle: Middle) -> Block<'stat
     Block::Fact("range", said)
 }
 
-/// `3 pairs` of a matrix.
 fn pairs(kernel: &KernelId, number: u64, of: MatrixNumber) -> Sentence {
     Sentence::counted(number, Source::of_matrix(kernel, of), ["pair", "pairs"])
 }
 
-/// The kinds of cores of a hybrid machine against each other: never one number for all.
+/// The kinds of cores of a hybrid machine compared with each other, since no number represents all of them.
 pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology) -> Table {
     let columns = [
         Column::words("core classes, ns"),
@@ -257,7 +251,7 @@ fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
     classes.iter().any(|other| other.classes == pair.classes && other.relation == Relation::Cluster)
 }
 
-/// Cells without a value by reason, and cells with a doubt by flag.
+/// Cells without a value by reason, and doubtful cells by flag.
 pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
     let missing = |(reason, cells): &(MissingReason, u64)| {
         Sentence::new("· {pairs} not measured: {reason}")
@@ -287,16 +281,16 @@ pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
     blocks
 }
 
-/// The gravest doubt about the machine with its fix; more are left to `doctor`.
+/// The worst doubt about the machine with its fix; `doctor` lists the others.
 pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
-    // The title says of a simulated machine that it is one.
+    // The title already states that a machine is simulated.
     let is_said = |finding: &DoctorFinding| report.header.simulated && finding.id == SIMULATED;
     let mut doubts: Vec<&DoctorFinding> = report
         .doctor
         .iter()
         .filter(|finding| finding.verdict >= Verdict::Warn && !is_said(finding))
         .collect();
-    // Stable: among equals the first check stands first.
+    // The sort is stable: ties keep the order of the checks.
     doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
     let (worst, rest) = doubts.split_first()?;
     let fix = worst
@@ -314,7 +308,7 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
     ))
 }
 
-/// CPUs that the scheduler leaves alone and that this run left out: the command that measures them.
+/// The isolated CPUs that this run left out, and the command that measures them.
 pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     let measured: CpuSet = report.cpus().into_iter().collect();
     let left_out = report.environment.isolated.difference(&measured);
@@ -326,8 +320,8 @@ pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     Some(Block::Prose(Sentence::new(said).with("cpus", left_out)))
 }
 
-/// What the equivalence gate said of the matrix at this place in the document, where pairs ran at the same time; `margin`
-/// is what it allowed.
+/// The result of the equivalence gate for the matrix at index `at` of the document, if pairs were measured in parallel;
+/// `margin` is the allowed bias.
 pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> Option<Block<'static>> {
     let Regime::Parallel { gate, .. } = regime else { return None };
     let part = |(index, outcome): (usize, &GateOutcome)| {

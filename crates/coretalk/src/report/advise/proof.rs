@@ -1,4 +1,4 @@
-//! What `advise --prove` found: what was predicted, what was measured, and what follows.
+//! The result of `advise --prove`: prediction, measurement and conclusion.
 
 use super::{bounds, counted, field};
 use crate::advice::ProofView;
@@ -6,7 +6,6 @@ use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::advise::{Against, Bracket, Proof, ProofVerdict};
 
-/// The part of the screen, from its heading to what follows.
 pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
     let (proof, place) = match view {
         ProofView::NotRun(reason) => {
@@ -41,7 +40,7 @@ fn row((index, against): (usize, &Against)) -> [Cell; 4] {
     [named(against).into(), predicted.into(), measured.unwrap_or(Cell::Unknown), verdict]
 }
 
-/// `4.72 × (4.53–4.91)`; the number and its bounds by their keys in the document.
+/// A ratio with its bounds, `4.72 × (4.53–4.91)`; `point` and `ends` are their keys in the document.
 fn times([point, ends]: [&str; 2], of: &Bracket) -> Sentence {
     let value = |key: &str, ratio: f64| DisplayValue {
         number: Number::Point(ratio),
@@ -64,7 +63,7 @@ fn verdict(of: ProofVerdict) -> &'static str {
     }
 }
 
-/// The worst news first.
+/// The conclusion; the worst verdict takes precedence.
 fn conclusion(proof: &Proof) -> Sentence {
     let of = |wanted: ProofVerdict| {
         let found = proof.held.iter().filter(|against| against.verdict == wanted).map(named);
@@ -93,7 +92,7 @@ fn conclusion(proof: &Proof) -> Sentence {
     Sentence::new("The advice holds{limits}.").with("limits", Sentence::joined(limits, ""))
 }
 
-/// `by number, compact`: short, for a row of 80 columns.
+/// Short names of an arm, `by number, compact`, that fit a row of 80 columns.
 fn named(against: &Against) -> Sentence {
     let word = |name: &&'static str| if *name == "system-order" { "by number" } else { *name };
     Sentence::joined(against.arm.names.iter().map(word).map(Sentence::from), ", ")

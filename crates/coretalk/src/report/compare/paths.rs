@@ -1,21 +1,19 @@
-//! Where the document of a comparison has its levels and pairs.
+//! JSON pointers to the levels and pairs in the document of a comparison.
 
 use crate::blocks::value::Source;
 use coretalk_model::compare::{CellDifference, Comparison, DatasetComparison, Doubt, Letter, ReadingKey};
 
-/// The path of a row in the document, where a dataset has its levels, those of one side, and its pairs.
+/// The path of a row. The rows of a dataset are its levels, the levels of one side, and its pairs, in this order.
 pub(super) fn path(dataset: &DatasetComparison, comparison: &Comparison, row: usize) -> String {
     let before = comparison.datasets.iter().take_while(|other| !std::ptr::eq(*other, dataset));
     let rows = |of: &DatasetComparison| of.levels.len() + of.alone.len() + of_pairs(of).count();
     format!("/differences/{}", before.map(rows).sum::<usize>() + row)
 }
 
-/// The cells of pairs of CPUs.
 pub(super) fn of_pairs(dataset: &DatasetComparison) -> impl Iterator<Item = &CellDifference> {
     dataset.cells.iter().filter(|cell| matches!(cell.key, ReadingKey::Pair(_)))
 }
 
-/// The path of the shift of a level, or of all pairs.
 pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<usize>) -> String {
     let datasets = &comparison.datasets;
     match level {
@@ -27,7 +25,7 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
     }
 }
 
-/// Where the document has the median of a doubtful level on a side.
+/// Source of the median of a doubtful level on one side.
 pub fn median_source(comparison: &Comparison, doubt: &Doubt, side: Letter) -> Source {
     let path_of = |dataset: &DatasetComparison| {
         let both = dataset.levels.iter().position(|of| of.level == doubt.level);

@@ -1,4 +1,4 @@
-//! What follows from a comparison, in sentences.
+//! The conclusions of a comparison, in sentences.
 
 use super::CompareView;
 use super::paths::shift_path;
@@ -7,12 +7,10 @@ use crate::blocks::value::{Arg, DisplayValue, Number, PlainText, Sentence, Sourc
 use coretalk_model::compare::{Answer, DatasetComparison, Letter, Shown, ShownLevel};
 use coretalk_model::quantity::Unit;
 
-/// Values that are named one by one.
 const MAX_VALUES: usize = 6;
-/// A shift of the clock by more than this is worth a sentence.
 const CLOCK_SHIFT: f64 = 0.01;
 
-/// How many results have no delay that could be compared.
+/// The number of results without a comparable delay.
 pub fn saturated(view: &CompareView<'_>) -> Option<Sentence> {
     let ([a, b], [first, second]) = (view.comparison.saturated, view.called());
     let template = "Left out because the queue did not keep the send rate in every pass: {a} of {first}, {b} of {second}.";
@@ -25,7 +23,7 @@ pub fn saturated(view: &CompareView<'_>) -> Option<Sentence> {
     })
 }
 
-/// What was left out of a comparison, and how far the core clocks differ.
+/// What a comparison left out, and how far the core clocks differ.
 pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Sentence> {
     let left_out: usize = dataset.levels.iter().map(|level| level.left_out).sum();
     let counted = |count: usize, template| {
@@ -38,7 +36,6 @@ pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Sente
     words.into_iter().flatten().collect()
 }
 
-/// Values that have no ratio.
 fn without_ratio(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> Option<Sentence> {
     let all = &dataset.without_ratio;
     let shown = all.iter().take(MAX_VALUES).map(|left_out| {
@@ -58,7 +55,6 @@ fn without_ratio(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> Option<Se
     })
 }
 
-/// How far the core clocks differ, where that is worth a sentence.
 fn clocks(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
     let known = dataset.levels.iter().filter_map(|level| Some((level.clock()?, level.as_read?)));
     let (clock, as_read) = known.max_by(|x, y| x.0.ln_1p().abs().total_cmp(&y.0.ln_1p().abs()))?;
@@ -75,7 +71,7 @@ fn clocks(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
     })
 }
 
-/// Which side is faster by how much over what, that both are alike, or that this cannot be told.
+/// Which side is faster, by how much and at which levels; or that both are alike, or that this cannot be told.
 pub fn answer(view: &CompareView<'_>) -> Sentence {
     let called = view.called();
     let [a, b] = called.each_ref().map(|name| words(name));
@@ -128,12 +124,11 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
     Sentence::new("{all}").with("all", Arg::Parts(sentences, " "))
 }
 
-/// Names of sides and levels, which come from files and users.
 fn words(name: &str) -> PlainText {
     PlainText::untrusted(name)
 }
 
-/// The levels with one verdict: each with its shift, or how many and how far they reach.
+/// The levels with one verdict: each with its shift, or their count and the range of shifts.
 fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -> Sentence {
     let value = |level: ShownLevel| {
         let shift = level.difference(view.comparison).map(|difference| difference.shift);
@@ -162,11 +157,10 @@ fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -
         }
         None => Sentence::new("Cannot tell: {levels}."),
     };
-    // A level may hold commas.
+    // Names of levels may contain commas.
     sentence.with("levels", Arg::Parts(levels, "; "))
 }
 
-/// A level with a hole for its shift, after its dataset where there are several.
 fn level_sentence(view: &CompareView<'_>, shown: ShownLevel) -> Sentence {
     let datasets = &view.comparison.datasets;
     let dataset = &datasets[shown.dataset];

@@ -1,4 +1,4 @@
-//! The tables of `compare`: a row for each level, and the cells that stand out.
+//! The tables of `compare`: one row for each level, and the cells that stand out.
 
 use super::CompareView;
 use super::paths::{of_pairs, path};
@@ -15,10 +15,9 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::SeriesName;
 use coretalk_model::{Relation, Topology};
 
-/// Cells that are listed one by one.
 pub(super) const MAX_CELLS: usize = 12;
 
-/// The title of a dataset: what it is, in which unit shifts are given, and what all its rows share.
+/// The title of a dataset: its name, the unit of shifts, and what all its rows share.
 pub fn heading(dataset: &DatasetComparison) -> Sentence {
     let basis = match dataset.basis {
         Basis::Cycles => Sentence::from("shifts in core cycles, which do not depend on the core clock"),
@@ -51,14 +50,13 @@ pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
     Labels::of(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
-/// The rows of a dataset in the order of its labels, each with its position; levels of a matrix as they are.
+/// The rows of a dataset with their indices, in the order of its labels; levels of a matrix keep their order.
 fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<(usize, &'a LevelDifference)> {
     let mut levels: Vec<(usize, &LevelDifference)> = dataset.levels.iter().enumerate().collect();
     levels.sort_by_key(|(_, level)| labels.rank(&level.level));
     levels
 }
 
-/// The columns of [`numbers`].
 pub(super) fn of_numbers(dataset: &DatasetComparison, called: &[String; 2]) -> [Column; 5] {
     let [a, b] = called.each_ref().map(|side| {
         let title = Sentence::new("{side} {unit}").with_name("side", side);
@@ -67,7 +65,7 @@ pub(super) fn of_numbers(dataset: &DatasetComparison, called: &[String; 2]) -> [
     [a, b, Column::numbers("shift"), Column::numbers("95 %"), Column::words("verdict")]
 }
 
-/// A row for each level.
+/// A table with one row for each level.
 pub fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     let called = view.called();
     let columns = [Column::words("level").cut(), Column::numbers("pairs")]
@@ -82,7 +80,7 @@ pub fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone))
 }
 
-/// The same with the rows that begin alike below what they have in common.
+/// The same table with its rows grouped by section; a row above each group states what the group shares.
 pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     let labels = labels(dataset);
     let mut table = levels(dataset, view);
@@ -106,7 +104,7 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
         table.rows.extend(levels);
     }
     table.rows.extend(rows);
-    // A series is no group of pairs: its rows have the room.
+    // A series is not a group of pairs, so the column of pairs is removed.
     let names = dataset.levels.iter().map(|level| &level.level);
     if names.chain(dataset.alone.iter().map(|level| &level.level)).all(|name| SeriesName::of(name).is_some())
     {
@@ -137,7 +135,6 @@ fn level_row(
     row
 }
 
-/// The row of a level that only one side has.
 fn alone_row(
     level: &LevelAlone,
     view: &CompareView<'_>,
@@ -163,7 +160,7 @@ fn alone_row(
     vec![name.into(), pairs.into(), a, b, "–".into(), "–".into(), verdict.into()]
 }
 
-/// Both medians, the shift with its interval, and the verdict; `path` is that of the difference in the document.
+/// Both medians, the shift with its interval, and the verdict; `path` points to the difference in the document.
 fn numbers(difference: &Difference, dataset: &DatasetComparison, path: &str) -> [Cell; 5] {
     let field = |key: &str, number| DisplayValue::field(pointer!("{path}/{key}"), number);
     let (low, high) = (difference.shift.low, difference.shift.high);
@@ -182,8 +179,7 @@ fn numbers(difference: &Difference, dataset: &DatasetComparison, path: &str) -> 
     ]
 }
 
-/// The verdict on a difference, with the reason or the interval behind it; `path` is that of the difference in the
-/// document.
+/// The verdict on a difference, with its reason or interval; `path` points to the difference in the document.
 pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path: &str) -> Sentence {
     let share = |key: &str, share: f64| {
         DisplayValue::field(pointer!("{path}/{key}"), Number::Point(share)).in_unit(Unit::Share)
@@ -206,7 +202,7 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
                     .with("reach", reach.in_unit(Unit::Share))
                     .with("least", least)
             }
-            // Narrow enough, and it reaches over what counts.
+            // The interval is narrow enough, but contains the smallest difference that counts.
             Some(_) => Sentence::new("cannot tell: {low} to {high}, and {least} counts")
                 .with("low", end("0", difference.shift.low))
                 .with("high", end("1", difference.shift.high))
@@ -216,7 +212,7 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
     }
 }
 
-/// A level in words: what CPUs share, or the parameters of a series.
+/// A level in words: the scope that its CPUs share, or the parameters of a series.
 pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> Sentence {
     match (Relation::named(name), topology) {
         (Some(relation), Some(topology)) => relation_sentence(relation, topology),
@@ -225,7 +221,7 @@ pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labe
     }
 }
 
-/// Cells that changed in another way than their level did, each with its path in the document.
+/// Cells that changed differently from their level, each with its path in the document.
 pub(super) fn standing_out<'a>(
     dataset: &'a DatasetComparison,
     comparison: &Comparison,
@@ -236,7 +232,7 @@ pub(super) fn standing_out<'a>(
     shown.into_iter().map(|(row, cell)| (path(dataset, comparison, row), cell)).collect()
 }
 
-/// How many cells have which verdict; `None` where no cells are compared.
+/// The number of cells with each verdict; `None` if no cells are compared.
 pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
     if dataset.cells.is_empty() {
         return None;
@@ -260,19 +256,16 @@ pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
     )
 }
 
-/// How many cells stand out, of one matrix or of all.
 pub(super) fn departing(count: usize, matrix: Option<String>) -> DisplayValue {
     differing(count, matrix, "/departs", "true")
 }
 
-/// How many pairs of a matrix, or of all, have a field with this value.
 fn differing(count: usize, matrix: Option<String>, key: &'static str, value: &str) -> DisplayValue {
     let mut matching = vec![("/cell", "*".to_owned()), (key, value.to_owned())];
     matching.extend(matrix.map(|matrix| ("/matrix", matrix)));
     DisplayValue::bare(Number::Count(count as u64), Source::Count { list: "/differences", matching })
 }
 
-/// The count of verdicts, and the cells that stand out.
 pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Block<'static>> {
     if of_pairs(dataset).next().is_none() {
         return Vec::new();
@@ -290,7 +283,6 @@ pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<
     blocks
 }
 
-/// The two CPUs of a cell, or the name of a series.
 pub(super) fn key_words(key: &ReadingKey) -> Sentence {
     match key {
         ReadingKey::Pair([a, b]) => Sentence::new("CPUs {a} and {b}").with("a", *a).with("b", *b),

@@ -13,11 +13,11 @@ pub fn ns(value: f64) -> String {
     }
 }
 
-/// Millions in a second with two or three significant digits.
+/// Millions per second with two or three significant digits.
 pub fn million(per_s: f64) -> String {
     let value = per_s / 1e6;
     match value {
-        // Three digits of a rate that three decimals would print as nothing.
+        // A small rate keeps three digits, because three decimals would show zero.
         value if value > 0.0 && value < 0.01 => {
             let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
             format!("{value:.decimals$}")
@@ -27,8 +27,7 @@ pub fn million(per_s: f64) -> String {
     }
 }
 
-/// Nanoseconds with two significant digits, for cells and columns: `0.45`, `7.8`, `17`, `203`. What was measured never
-/// reads as nothing.
+/// Nanoseconds with two significant digits, for cells and columns: `0.45`, `7.8`, `17`, `203`. Only zero reads as zero.
 pub fn short_ns(value: f64) -> String {
     match value.abs() {
         0.0 => "0.0".to_owned(),
@@ -38,7 +37,7 @@ pub fn short_ns(value: f64) -> String {
     }
 }
 
-/// A small number that is not 0.
+/// A small number with two significant digits; never zero.
 fn two_digits(value: f64) -> String {
     match 1.0 - value.abs().log10().floor() {
         decimals if decimals <= 12.0 => format!("{value:.*}", decimals as usize),
@@ -46,7 +45,7 @@ fn two_digits(value: f64) -> String {
     }
 }
 
-/// Half a width of an interval in the precision of its point: `±0.5`.
+/// Half the width of an interval in the precision of its point: `±0.5`.
 pub fn plus_minus(point: f64, half_width: f64) -> String {
     match point.abs() {
         magnitude if magnitude < 9.995 => format!("±{half_width:.2}"),
@@ -56,7 +55,7 @@ pub fn plus_minus(point: f64, half_width: f64) -> String {
     }
 }
 
-/// A whole number in groups of three: `1 300`.
+/// A whole number in groups of three digits: `1 300`.
 pub fn grouped(value: impl Into<i128>) -> String {
     let value = value.into();
     let digits = value.unsigned_abs().to_string();
@@ -70,19 +69,19 @@ pub fn grouped(value: impl Into<i128>) -> String {
     text
 }
 
-/// Four significant digits; thousands, millions and thousands of millions by their letter, and powers of ten beyond.
+/// Four significant digits with the letter of thousands, millions or billions; larger numbers as powers of ten.
 pub fn figure(value: f64) -> String {
     let (scale, letter) = scale_of(value);
     format!("{}{letter}", digits(value / scale))
 }
 
-/// `432.1–434.4 M`: both ends in the letter of the one that is further from zero.
+/// The two ends of an interval, `432.1–434.4 M`: both with the letter of the end farther from zero.
 pub fn interval(low: f64, high: f64) -> String {
     let (scale, letter) = scale_of(if low.abs() > high.abs() { low } else { high });
     format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
 }
 
-/// A value of any size: three digits; four below 0.1, and four with a letter from ten million on.
+/// A value of any magnitude: three digits; four below 0.1; four and a letter from ten million on.
 pub fn of_any_size(value: f64) -> String {
     match value.abs() {
         size if size != 0.0 && !(0.0995..1e7).contains(&size) => figure(value),
@@ -90,12 +89,12 @@ pub fn of_any_size(value: f64) -> String {
     }
 }
 
-/// A number that is too small for its decimals, of which this is the last: `<0.01`, `>-0.01`.
+/// A number too small for its decimals, whose smallest step is `least`: `<0.01`, `>-0.01`.
 fn tiny(number: f64, least: f64) -> String {
     if number < 0.0 { format!(">-{least}") } else { format!("<{least}") }
 }
 
-/// A number with these decimals: `0`, `<0.01`, `0.25`. No number but zero reads as zero.
+/// A number with these decimals: `0`, `<0.01`, `0.25`. Only zero reads as zero.
 pub fn fixed(number: f64, decimals: usize) -> String {
     let least = 10f64.powi(-(decimals as i32));
     match decimals {
@@ -106,12 +105,12 @@ pub fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
-/// A value with the decimals of the file that it comes from. From 1e15 on, 11 days in nanoseconds, by its power of ten.
+/// A value with the decimals of the file it comes from; from 1e15 on, 11 days in nanoseconds, as a power of ten.
 pub fn as_in_file(value: f64, decimals: usize) -> String {
     if value.abs() < 1e15 { format!("{value:.decimals$}") } else { format!("{value:.3e}") }
 }
 
-/// A value at the axis of a plot of characters: three digits, a power of ten from 1e15 on, and `0`.
+/// A value at the axis of a text plot: three digits, a power of ten from 1e15 on, and `0`.
 pub fn plotted(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -138,7 +137,7 @@ pub fn nines(share: f64) -> String {
     format!("{} %", (share * 1e10).round() / 1e8)
 }
 
-/// Two significant digits with the letter of thousands and millions: `17`, `26k`, `4.5M`.
+/// Two significant digits with the letter of thousands or millions: `17`, `26k`, `4.5M`.
 pub fn with_letter(value: f64) -> String {
     match value {
         value if value >= 999_500.0 => format!("{}M", short_ns(value / 1e6)),
@@ -147,7 +146,7 @@ pub fn with_letter(value: f64) -> String {
     }
 }
 
-/// A point and half its interval: `7.83 ±0.05`; the point alone where no interval is known.
+/// A point and half its interval, `7.83 ±0.05`; only the point if no interval is known.
 pub fn with_reach(of: &Estimate) -> String {
     match of.is_sure() {
         true => format!("{} {}", ns(of.point), plus_minus(of.point, of.reach())),
@@ -180,7 +179,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// Seconds as a person says them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
+/// Seconds as people write them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
@@ -201,7 +200,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A time that was chosen, with all its digits: `100 ns`, `1.5 µs`, `1 ms`. Two that differ never read the same.
+/// A time setting with all its digits: `100 ns`, `1.5 µs`, `1 ms`. Different times never have the same text.
 pub fn chosen_time(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns} ns"),
@@ -211,7 +210,7 @@ pub fn chosen_time(ns: f64) -> String {
     }
 }
 
-/// Events per second that were chosen, with six digits at most: `25 M`, `63 k`, `333.333 k`, `500`.
+/// A rate setting per second, with at most six digits: `25 M`, `63 k`, `333.333 k`, `500`.
 pub fn chosen_rate(rate: f64) -> String {
     let digits = 10f64.powi(5 - rate.max(1.0).log10() as i32);
     let rate = (rate * digits).round() / digits;
@@ -228,7 +227,7 @@ pub fn chosen_rate(rate: f64) -> String {
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
-        // What rounding leaves of a difference of equal shares has a sign of its own, and no digit to show.
+        // Rounding errors of equal shares have a sign but must not show it.
         p if p < 1e-6 => "0 %".to_owned(),
         p if p < 0.005 => tiny(percent, 0.01) + " %",
         p if p >= 9.95 => format!("{percent:.0} %"),
@@ -237,12 +236,12 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `0.0 %`.
+/// A difference in percent with its sign; zero has none: `+5.0 %`, `-12.3 %`, `0.0 %`.
 pub fn signed_percent(percent: f64) -> String {
     if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
 }
 
-/// A whole number with its sign, which zero has none of: `+5`, `-12`, `0`.
+/// A whole number with its sign; zero has none: `+5`, `-12`, `0`.
 pub fn signed_whole(value: f64) -> String {
     if value.abs() < 0.5 { "0".to_owned() } else { format!("{value:+.0}") }
 }
@@ -252,7 +251,7 @@ pub fn p_value(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
 }
 
-/// A number with its noun: `1 pair`, `2 pairs`, `24 passes`.
+/// A count with its noun: `1 pair`, `2 pairs`, `24 passes`.
 pub fn count(number: u64, noun: &str) -> String {
     let plural = match number {
         1 => "",
@@ -262,7 +261,7 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(number as i64))
 }
 
-/// Bytes: `640 kB`, `12 MB`.
+/// A size in bytes: `640 kB`, `12 MB`.
 pub fn bytes(bytes: u64) -> String {
     match bytes as f64 {
         b if b < 1e3 => format!("{b:.0} B"),
@@ -281,7 +280,6 @@ mod tests {
     fn numbers_read_as_people_write_them() {
         assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
         assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
-        // Zero has no sign, and what is not zero does not read as zero.
         assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
         assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
         assert_eq!(

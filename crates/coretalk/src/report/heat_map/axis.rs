@@ -1,10 +1,10 @@
-//! [`Axis`]: rows of CPUs in order, and where reported groups end.
+//! [`Axis`]: rows of CPUs in order, and the ends of reported groups.
 
 use crate::report::{By, Order};
 use coretalk_model::latency::summary::{Reading, measured_order};
 use coretalk_model::{CpuId, CpuSet, Level, Matrix, Topology};
 
-/// The CPUs of a map in the order asked.
+/// The CPUs of a map in the requested order.
 pub fn ordered(readings: &Matrix<Option<Reading>>, topology: &Topology, order: Order) -> Vec<CpuId> {
     let cpus: CpuSet = readings.cpus().iter().copied().collect();
     match order {
@@ -28,7 +28,7 @@ pub fn rows(
     }
 }
 
-/// The CPUs by core, each core where its first CPU stands.
+/// Groups the CPUs by core; each core has the position of its first CPU.
 fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
     let mut cores: Vec<Vec<CpuId>> = Vec::new();
     let mut seat = std::collections::BTreeMap::new();
@@ -43,20 +43,20 @@ fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
     cores
 }
 
-/// Parts of a map along one side: each is a row, or the rows that share a pixel.
+/// The parts of a map along one side: each is a row, or the rows that share a pixel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// The CPUs of each part.
     pub parts: Vec<Vec<CpuId>>,
-    /// For each part, whether a bar stands before it. The first has none.
+    /// For each part, whether a bar precedes it; never for the first.
     pub bars: Vec<bool>,
-    /// Rows of the largest part.
+    /// Number of rows in the largest part.
     pub most: usize,
 }
 
 impl Axis {
-    /// Parts of at most `most` rows, with bars where groups of `level` end. No part reaches over the end of a group of
-    /// the finest level that has groups of `keep` rows or more, nor over a part of a smaller group.
+    /// Splits rows into parts of at most `most` rows, with bars where groups of `level` end. Parts never cross the end
+    /// of a group of the finest level with groups of at least `keep` rows, and never split a smaller group.
     pub fn new(
         rows: &[Vec<CpuId>],
         topology: &Topology,
@@ -69,7 +69,7 @@ impl Axis {
         let unit = kept.checked_sub(1).map(|finer| levels[finer]);
         let (mut parts, mut widest) = (Vec::new(), 0);
         for run in rows.chunk_by(|a, b| same_group(topology, levels.get(kept).copied(), a, b)) {
-            // Parts of about equal size: 9 rows in parts of at most 4 are 3, 3, 3 and not 4, 4, 1.
+            // Parts have about equal size: 9 rows in parts of at most 4 are 3, 3, 3 and not 4, 4, 1.
             let limit = run.len().div_ceil(run.len().div_ceil(most.max(1)));
             let mut from = 0;
             let mut to = 0;
@@ -92,17 +92,17 @@ impl Axis {
         Axis { parts, bars, most: widest }
     }
 
-    /// A part for each row.
+    /// An axis with one part for each row.
     pub fn of_rows(rows: &[Vec<CpuId>], topology: &Topology, level: Option<Level>) -> Axis {
         Axis::new(rows, topology, [1, 1], level)
     }
 
-    /// How many bars there are.
+    /// The number of bars.
     pub fn bar_count(&self) -> usize {
         self.bars.iter().filter(|&&bar| bar).count()
     }
 
-    /// The parts between bars, as positions.
+    /// The parts between bars, as ranges of indices.
     pub fn runs(&self) -> Vec<std::ops::Range<usize>> {
         let mut starts: Vec<usize> = (0..self.parts.len()).filter(|&index| self.bars[index]).collect();
         starts.insert(0, 0);
@@ -111,13 +111,13 @@ impl Axis {
     }
 }
 
-/// Levels whose ends can carry bars, finest first, then no bars at all.
+/// Levels whose ends can be marked by bars, finest first, then `None` for no bars.
 pub fn bar_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Option<Level>> {
     let levels = aligned_levels(rows, topology).into_iter().filter(|&level| level != Level::Core);
     levels.map(Some).chain([None]).collect()
 }
 
-/// Levels that parts can be aligned to, finest first: each splits the rows, and leaves two rows to a group on average.
+/// Levels that parts can be aligned to, finest first: each splits the rows into groups of at least two rows on average.
 fn aligned_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Level> {
     let mut seen = Vec::new();
     let is_new = |&level: &Level| {
@@ -129,7 +129,7 @@ fn aligned_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Level> {
     topology.levels().into_iter().filter(is_new).collect()
 }
 
-/// The rows of each group of a level, as they stand beside each other.
+/// Consecutive rows of the same group of a level.
 pub fn groups<'r>(
     rows: &'r [Vec<CpuId>],
     topology: &Topology,
@@ -138,7 +138,6 @@ pub fn groups<'r>(
     rows.chunk_by(move |a, b| same_group(topology, Some(level), a, b))
 }
 
-/// Rows of the largest group of a level.
 pub(super) fn largest(rows: &[Vec<CpuId>], topology: &Topology, level: Level) -> usize {
     groups(rows, topology, level).map(<[_]>::len).max().unwrap_or(0)
 }
@@ -155,7 +154,6 @@ mod tests {
     use coretalk_model::topology::Domain;
     use std::collections::BTreeSet;
 
-    /// 64 CPUs in groups of 8, and of 32.
     fn topology() -> Topology {
         let groups = |level, size: u32| {
             (0..64 / size).map(move |group| {

@@ -11,10 +11,8 @@ use crate::report::text::{columns, left, right};
 use coretalk_model::CpuId;
 use coretalk_model::latency::summary::{Table, table};
 
-/// More rows than this are no table any more, however wide the terminal.
 pub(super) const MAX_ROWS: usize = 48;
 
-/// The drawing, or `None` where it would not fit the width.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
     if map.rows.len() > MAX_ROWS {
         return None;
@@ -27,7 +25,7 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
     let all = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
     let values = all.map(|at| columns(&text(map, &cells, at))).max().unwrap_or(1);
     let heads = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
-    // The place of the mark keeps cells apart; a blank more reads better where there is room.
+    // Room for a mark separates the cells; if there is room, a further blank is added for readability.
     let narrow = values.max(heads + 1);
     let (axis, cell_width) = bar_levels(&map.rows, map.map.topology).into_iter().find_map(|level| {
         let axis = Axis::of_rows(&map.rows, map.map.topology, level);
@@ -66,7 +64,7 @@ fn lines(
     let mut head = left(title, gutter);
     for (index, (_, label)) in labels.iter().enumerate() {
         head.push_str(if axis.bars[index] { " │" } else { "" });
-        // A value may carry a mark behind it; the heading stands over its digits.
+        // The heading is aligned with the digits, without the mark that may follow them.
         head.push_str(&right(label, cell_width - 1));
         head.push(' ');
     }
@@ -99,7 +97,6 @@ fn lines(
     lines
 }
 
-/// The column of CPUs that are both roles, with its bar.
 fn own_width(map: &HeatMap<'_>, cell_width: usize) -> usize {
     let [name, _] = names_of_diagonal(map.map.topology);
     3 + columns(&name).max(cell_width - 1)
@@ -114,7 +111,7 @@ fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
     bar
 }
 
-/// The value with a mark that stands for a doubt, or a blank in its place.
+/// A value, followed by a mark if it is doubtful, else by a blank.
 fn text(map: &HeatMap<'_>, cells: &Table, at @ [row, column]: [usize; 2]) -> String {
     match map.shown(cells, at) {
         [Some(shown), _] => with_mark(&shown),
@@ -127,8 +124,8 @@ fn with_mark(shown: &DrawnNumber) -> String {
     fmt::value(&shown.value) + if shown.doubtful { "!" } else { " " }
 }
 
-/// Names of a row: at its left, and above its column. A core is named by its lowest CPU: a count would be read as the
-/// number of a CPU, of which there is often another.
+/// The name of each row, at its left and above its column. A core has the name of its lowest CPU, because a running
+/// number would be mistaken for that of a CPU.
 fn labels(rows: &[Vec<CpuId>], by_core: bool) -> Vec<(String, String)> {
     if !by_core {
         return rows.iter().map(|row| row[0].to_string()).map(|id| (format!("{id:>4}"), id)).collect();

@@ -1,4 +1,4 @@
-//! The map as pixels of half a character's height, or as glyphs that grow denser.
+//! The map as half-block pixels, or as glyphs that grow denser.
 
 use super::axis::{Axis, bar_levels, largest};
 use super::{HeatMap, MapFormat, Style};
@@ -9,10 +9,10 @@ use crate::report::text::{columns, flow, left, right};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
 
-/// Beyond so many bars the picture is a fence; the colours show the groups then.
+/// Maximum number of bars of a picture; beyond this, colours alone show the groups.
 const MAX_BARS: usize = 8;
 
-/// The lines, and how much of the map shares a pixel.
+/// The lines, and how many rows and columns share a pixel.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
     let (axis, each, level) = fitting(map, style.width.saturating_sub(gutter).max(4));
@@ -30,12 +30,11 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat)
     }
 }
 
-/// The finest axis that fits: as few rows in a pixel as the width allows, with bars of the finest level that still
-/// leaves room; and how many rows it was made for, and the level of its bars.
+/// The finest axis that fits, with bars of the finest level that leaves room; also the rows per pixel and that level.
 fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
     let levels = bar_levels(&map.rows, map.map.topology);
     for each in 1..map.rows.len() {
-        // Smaller groups stand several in a pixel.
+        // Several smaller groups would share a pixel.
         let is_hidden = |level: &Option<Level>| {
             level.is_some_and(|level| largest(&map.rows, map.map.topology, level) < each)
         };
@@ -81,7 +80,7 @@ fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> 
     lines
 }
 
-/// How values become tones: evenly where there are many, by the gaps between the values where there are few.
+/// How values become tones: evenly if there are many tones, at the gaps between values if there are few.
 enum Tones {
     Even(Scale),
     Few(Steps),
@@ -158,7 +157,6 @@ fn shaded(map: &HeatMap<'_>, style: &Style, rows: &Axis, axis: &Axis, gutter: us
     lines
 }
 
-/// CPU ids over the first pixel of each group, as many as have room.
 fn heading(axis: &Axis, gutter: usize) -> String {
     let mut heading = left(" CPU", gutter);
     let mut column = heading.chars().count();
@@ -201,7 +199,7 @@ mod tests {
     use coretalk_model::{Matrix, Topology};
     use std::borrow::Cow;
 
-    /// Groups of 8 CPUs, in which a pair takes 20 to 21 ns, and between which it takes 100 to 101 ns.
+    /// Groups of 8 CPUs: a pair takes 20 to 21 ns within a group, and 100 to 101 ns across groups.
     #[test]
     fn a_map_of_glyphs_shows_values_of_pairs_at_every_width() {
         let ns = |row: usize, column: usize| {
@@ -227,7 +225,7 @@ mod tests {
                 assert!([20.0, 21.0, 100.0, 101.0].contains(&number), "{width}: {legend}");
             }
             let MapFormat::Parts { rows, columns, .. } = format else { panic!("{width}: {format:?}") };
-            // What is inside a group has a glyph of its own while a character holds no more than one.
+            // Latencies within a group have a glyph of their own as long as a character holds at most one group.
             assert_eq!(legend.contains("20"), rows.max(columns) <= 8, "{width}: {format:?} {legend}");
         }
     }

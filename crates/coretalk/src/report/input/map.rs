@@ -1,4 +1,4 @@
-//! [`Map`]: a matrix of a run or a file with what is needed to draw it.
+//! [`Map`]: a matrix of a run or a file, with what is needed to draw it.
 
 use super::{Drawing, ScaleChoice};
 use crate::SeriesReport;
@@ -18,42 +18,42 @@ use coretalk_model::{CpuId, Matrix, Topology};
 /// A matrix with what is needed to draw it.
 #[derive(Debug, Default)]
 pub struct Map {
-    /// Who made it.
+    /// The probe that made it.
     pub probe: String,
-    /// The code; empty where parameters say everything.
+    /// The kernel; empty if the parameters say everything.
     pub kernel: String,
-    /// What tells it from others of its probe.
+    /// The parameters that distinguish it from other maps of its probe.
     pub parameters: Parameters,
-    /// What a cell is.
+    /// The quantity of a cell.
     pub quantity: String,
     /// Its unit.
     pub unit: String,
-    /// The question in one line.
+    /// Its title, in one line.
     pub question: String,
     /// Its cells.
     pub columns: Columns,
-    /// Its index among the matrices of the document; `None` of pairs that stand among its series.
+    /// Its index among the matrices of the document; `None` if it consists of series.
     pub index: Option<usize>,
 }
 
-/// The passes over one pair.
+/// The passes of one pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairPasses {
-    /// Which map.
+    /// The index of the map.
     pub map: usize,
-    /// Which cell of it.
+    /// The index of the cell in the map.
     pub cell: usize,
     /// Seconds and values in time order.
     pub values: Vec<(f64, f64)>,
 }
 
 impl Map {
-    /// Values with their doubts, as pictures take them.
+    /// Values with their doubts, for pictures.
     pub fn readings(&self) -> Matrix<Option<Reading>> {
         readings_of(&self.columns, |cell| Some((self.columns.median[cell]?, self.columns.doubtful(cell))))
     }
 
-    /// The rows of a picture of it: CPUs, or cores with their CPUs.
+    /// The rows of its picture: CPUs, or cores with their CPUs.
     pub fn rows(
         &self,
         readings: &Matrix<Option<Reading>>,
@@ -63,18 +63,18 @@ impl Map {
         heat_map::rows(readings, topology, drawing.order, drawing.by)
     }
 
-    /// What the colours span.
+    /// The range of its colours.
     pub fn scale(&self, choice: ScaleChoice) -> Option<Scale> {
         let fixed = Scale::fixed(&self.unit).filter(|_| choice == ScaleChoice::Fixed);
         fixed.or_else(|| Scale::fitted(self.columns.median.iter().copied().flatten()))
     }
 
-    /// A short name among the maps of its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
+    /// A short name that is unique in its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
     pub fn label(&self) -> String {
         if self.probe == latency::PROBE && !self.kernel.is_empty() {
             return plain(&self.kernel);
         }
-        // A queue stands among its parameters too.
+        // The parameters may already contain the name of a queue.
         let named = self.kernel.is_empty()
             || self
                 .parameters
@@ -88,7 +88,7 @@ impl Map {
 
     /// Its name in tables.
     pub fn name(&self) -> SeriesName {
-        // The other parameters of a map of latencies describe it and were not chosen.
+        // The other parameters of a latency map describe it but were not chosen.
         let is_latency = self.probe == latency::PROBE && self.index.is_some();
         let kernel = (!self.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&self.kernel)));
         let chosen = self
@@ -100,7 +100,6 @@ impl Map {
     }
 }
 
-/// The headlines of trials over many pairs as a map.
 pub(super) fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
     let (spec, unit) = (&kind.trials[0].spec, kind.unit(&series.settings));
     let position =
@@ -129,7 +128,7 @@ fn spec_pair(trial: &TrialResult) -> Option<[CpuId; 2]> {
     trial.spec.placement.as_slice().try_into().ok()
 }
 
-/// A square of what is drawn of each cell: a value, and whether it is in doubt.
+/// A square with the drawn value of each cell, and whether it is doubtful.
 pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>) -> Matrix<Option<Reading>> {
     let cpus: Vec<CpuId> = columns.cpus.iter().map(|&cpu| CpuId(cpu)).collect();
     let mut readings = match columns.symmetric {

@@ -1,33 +1,30 @@
-//! Letters as outlines: widths for layout, shapes for PNG, without a font on the machine.
+//! Letters as outlines: widths for layout and shapes for PNG, without installed fonts.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The outlines; the file says where they come from.
+/// The outlines; the file states their origin.
 const OUTLINES: &str = include_str!("glyphs.txt");
-/// Units of an em in that file.
 const EM: f64 = 1000.0;
-/// Stands for a character without an outline.
+/// Replaces a character without an outline.
 const UNKNOWN: Glyph =
     Glyph { advance: 600.0, outline: "M80 0L80 700L520 700L520 0ZM140 60L460 60L460 640L140 640Z" };
 
-/// How bold.
+/// The weight of a font.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Weight {
-    /// Text.
+    /// For text.
     Regular,
-    /// Titles.
+    /// For titles.
     Medium,
 }
 
-/// One character.
 #[derive(Debug, Clone, Copy)]
 struct Glyph {
     advance: f64,
     outline: &'static str,
 }
 
-/// One stroke of an outline, in picture units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Stroke {
     Move([f64; 2]),
@@ -36,7 +33,7 @@ pub(super) enum Stroke {
     Close,
 }
 
-/// Width of a text in the unit of its size.
+/// The width of a text, in the unit of its size.
 ///
 /// ```
 /// # use coretalk::report::picture::{Weight, text_width};
@@ -46,7 +43,7 @@ pub fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
     text.chars().map(|c| glyph(c, weight).advance).sum::<f64>() * size / EM
 }
 
-/// Hands over the strokes of a text whose baseline begins at a point.
+/// Calls `take` with each stroke of a text whose baseline starts at a point.
 pub(super) fn strokes(
     text: &str,
     [left, baseline]: [f64; 2],

@@ -1,4 +1,4 @@
-//! A picture as PNG.
+//! Pictures as PNG.
 
 use super::glyphs::{Stroke, strokes, text_width};
 use super::{Anchor, Ink, Picture, Shape};
@@ -7,13 +7,13 @@ use tiny_skia::{
     Stroke as Pen, Transform,
 };
 
-/// Pixels of a picture's unit, so that text is sharp on any screen.
+/// Pixels per unit of a picture, so that text is sharp on any screen.
 const SCALE: f32 = 2.0;
-/// The widest and highest picture in pixels; larger ones would need gigabytes.
+/// Largest width and height in pixels; larger pictures would need gigabytes.
 const MAX_PIXELS: f64 = 16_000.0;
 
 impl Picture {
-    /// The picture as a PNG file on white; `None` where it is too large for one.
+    /// The picture as a PNG file on white; `None` if it is too large.
     pub fn to_png(&self) -> Option<Vec<u8>> {
         let size = |length: f64| {
             let pixels = (length * f64::from(SCALE)).ceil();
@@ -29,7 +29,6 @@ impl Picture {
     }
 }
 
-/// Squares of one pixel each as a PNG file.
 pub(super) fn squares(squares: &[Option<[u8; 3]>], columns: usize) -> Option<Vec<u8>> {
     let rows = squares.len().checked_div(columns)?;
     let mut pixmap = Pixmap::new(columns as u32, rows as u32)?;
@@ -98,7 +97,7 @@ impl Canvas {
 
     fn rect(&mut self, [x, y, width, height]: [f64; 4], ink: Ink) {
         if let Some(rect) = Rect::from_xywh(x as f32, y as f32, width as f32, height as f32) {
-            // Hard edges: neighbouring squares would show seams otherwise.
+            // Without hard edges, neighbouring squares would show seams.
             let paint = Paint { anti_alias: false, ..paint(ink, 255) };
             self.pixmap.fill_rect(rect, &paint, self.transform, None);
         }

@@ -1,4 +1,4 @@
-//! A picture as SVG text: for a page, whose stylesheet gives the colours, or for a file of its own.
+//! Pictures as SVG: for a page, whose stylesheet defines the colours, or for a file of its own.
 
 use super::{Anchor, Ink, Picture, SERIES, Shape, Type, Weight};
 use crate::report::html::escape::escaped;
@@ -6,22 +6,22 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write;
 
-/// Where the SVG stands.
+/// The medium of an SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// Inside a page: colours are variables of its stylesheet.
     Page,
-    /// In a file of its own: colours are fixed, on white.
+    /// A file of its own: fixed colours on white.
     File,
 }
 
 impl Picture {
-    /// The picture as an `svg` element; for a file with its own white ground.
+    /// The picture as an `svg` element; a file includes a white background.
     pub fn to_svg(&self, medium: Medium) -> String {
         let (width, height) = (number(self.width), number(self.height));
         let mut svg = String::with_capacity(256 + 64 * self.shapes.len());
         svg.push_str("<svg xmlns=\"http://www.w3.org/2000/svg\" ");
-        // In a page it takes the width that there is, and never more than its own.
+        // On a page it takes the available width, but never more than its own.
         let _ = write!(
             svg,
             "width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" "
@@ -53,7 +53,6 @@ fn write_shape(svg: &mut String, shape: &Shape, medium: Medium) {
             number(*height),
             paint(*ink)
         ),
-        // Most lines of a chart are straight, and as thin as a line is by itself.
         Shape::Line(points, ink, width) if points.len() == 2 => {
             let ends = [coordinates(&points[..1]), coordinates(&points[1..])].join("L");
             let width = match number(*width).as_str() {
@@ -139,7 +138,7 @@ fn coordinates(points: &[[f64; 2]]) -> String {
     points.iter().map(|[x, y]| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
 }
 
-/// A hundredth of a pixel is more than any screen shows.
+/// Formats a coordinate; no screen shows less than a hundredth of a pixel.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

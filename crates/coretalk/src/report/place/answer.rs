@@ -1,4 +1,4 @@
-//! The answer of a comparison of placements: which one wins the headline metric and by how much, or why nobody can tell.
+//! The answer of a comparison of placements: the winner of the headline metric and its lead, or why it is unknown.
 
 use super::numbers::{Numbered, given, unknown};
 use crate::PlaceReport;
@@ -29,7 +29,6 @@ impl Numbered<'_> {
                         "`{b}` takes {share} less than `{a}`, which may or may not exceed ±{least}"
                     }
                 };
-                // The number of the table: the latter of the two against the former.
                 let share = DisplayValue::bare(Number::Point(share.abs()), self.of_pair(pair, false));
                 let least = DisplayValue::bare(Number::Point(min_effect), Source::Option("min-effect"));
                 Sentence::new(template)
@@ -42,7 +41,7 @@ impl Numbered<'_> {
     }
 }
 
-/// Which placement wins the headline metric of a piece of work, by how much, or why that is unknown.
+/// Which placement wins the headline metric of a piece of work and by how much, or why that is unknown.
 pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
     let comparison = headline.comparison;
     let metric = given(&comparison.metric.title);

@@ -1,4 +1,4 @@
-//! What to doubt about runs on placements, and what a run that failed wrote.
+//! Doubts about runs on placements, and the output of a failed run.
 
 use super::numbers::{given, of_doubt, quoted};
 use crate::PlaceReport;
@@ -9,7 +9,6 @@ use coretalk_model::Flag;
 use coretalk_model::place::{COMMAND, Doubt, Failed};
 use coretalk_model::quantity::Unit;
 
-/// What a reader has to know of the runs of a piece of work on a placement.
 pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &Doubt) -> Vec<Block<'a>> {
     let value = |field, number| DisplayValue::bare(number, of_doubt(place, doubt, field));
     let share = |field, of: Option<f64>| {
@@ -84,10 +83,9 @@ pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &Doubt) -> Vec<Block<'a>> {
     parts.into_iter().map(of_work).collect()
 }
 
-/// Lines of each stream of a run that failed that are shown.
 const SHOWN_LINES: usize = 20;
 
-/// What the last run that failed wrote: for the user of the own terminal, and in no report.
+/// The output of the last failed run: shown on the user's own terminal, but in no report.
 pub(super) fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
     let Some(failed) = &doubt.failed else { return Vec::new() };
     let mut blocks = Vec::new();

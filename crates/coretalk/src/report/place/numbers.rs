@@ -1,4 +1,4 @@
-//! [`Numbered`]: a comparison with its position in the document, which its numbers come from.
+//! [`Numbered`]: a comparison with its index in the document, which its numbers refer to.
 
 use crate::PlaceReport;
 use crate::blocks::Cell;
@@ -9,7 +9,7 @@ use coretalk_model::place::{Comparison, Doubt, Outcome};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
-/// A comparison and its position among all of a run.
+/// A comparison and its index among all comparisons of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Numbered<'a> {
     /// The comparison.
@@ -17,12 +17,11 @@ pub struct Numbered<'a> {
     index: usize,
 }
 
-/// A name that a user may have given.
 pub(super) fn given(name: &str) -> PlainText {
     PlainText::untrusted(name)
 }
 
-/// The name of a placement in a sentence, where `none` and `one` would read as words.
+/// The name of a placement in a sentence, quoted because `none` and `one` would read as words.
 pub(super) fn quoted(name: &str) -> Sentence {
     Sentence::new("`{name}`").with("name", given(name))
 }
@@ -33,7 +32,7 @@ impl<'a> Numbered<'a> {
         comparisons.iter().enumerate().map(|(index, comparison)| Numbered { comparison, index })
     }
 
-    /// A field of the comparison, by its JSON pointer inside it.
+    /// A field of the comparison, by its JSON pointer within it.
     pub fn source(&self, field: &str) -> Source {
         Source::Field(pointer!("/comparisons/{}/{field}", self.index))
     }
@@ -48,26 +47,26 @@ impl<'a> Numbered<'a> {
         given(&self.comparison.arms[arm].placement.name)
     }
 
-    /// How many runs a placement has.
+    /// The number of runs of a placement.
     pub fn runs(&self, arm: usize) -> DisplayValue {
         let runs = self.comparison.arms[arm].runs.len();
         DisplayValue::bare(Number::Count(runs as u64), self.of_arm(arm, "runs"))
     }
 
-    /// The median of a placement with four digits.
+    /// The median of a placement, with four digits.
     pub fn median(&self, arm: usize) -> Option<DisplayValue> {
         let number = Number::Point(self.comparison.arms[arm].median?.point);
         Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
     }
 
-    /// The ends of the interval of that median.
+    /// The interval of that median.
     pub fn interval(&self, arm: usize) -> Option<DisplayValue> {
         let of = &self.comparison.arms[arm];
         let number = Number::Ends(of.median.filter(|_| of.interval().is_some())?);
         Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
     }
 
-    /// The placement that the differences of the table are from: the winner, else the first.
+    /// The placement that differences in the table are relative to: the winner, else the first.
     pub fn reference(&self) -> usize {
         match self.comparison.outcome {
             Outcome::Winner { winner, .. } => winner,
@@ -75,21 +74,20 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// The pair of a placement and the reference.
+    /// The index of the pair of a placement and the reference.
     pub fn pair(&self, arm: usize) -> Option<usize> {
         let reference = self.reference();
         let ends = (reference.min(arm), reference.max(arm));
         self.comparison.pairs.iter().position(|pair| (pair.a, pair.b) == ends && reference != arm)
     }
 
-    /// The relative difference of a pair: of its second placement from its first, or the reverse.
+    /// The relative difference of a pair: of its second placement from its first, or reversed.
     pub fn of_pair(&self, pair: usize, is_reversed: bool) -> Source {
         let source = self.source(&pointer!("pairs/{pair}/delta_percent"));
         if is_reversed { Operation::Reversed.of([source]) } else { source }
     }
 
-    /// The relative difference of a placement from the reference with half its interval, `-26 % ±2 %`; without an interval
-    /// it is not known.
+    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`; `None` without one.
     pub fn difference(&self, arm: usize) -> Option<Sentence> {
         let index = self.pair(arm)?;
         let pair = &self.comparison.pairs[index];
@@ -104,13 +102,13 @@ impl<'a> Numbered<'a> {
             }
         };
         let part = |number| DisplayValue::bare(number, self.of_pair(index, is_reversed)).in_unit(Unit::Share);
-        // Zeros are endlessly far from other numbers, and such an interval says nothing.
+        // The ratio to zero is infinite, and such an interval has no meaning.
         let template = if share.reach().is_finite() { "{share} ±{reach}" } else { "{share}" };
         let said = Sentence::new(template).with("share", part(Number::Relative(share.point)));
         Some(said.with("reach", part(Number::Reach(share))))
     }
 
-    /// The p-value of a placement against the reference.
+    /// The p-value of a placement compared with the reference.
     pub fn p_value(&self, arm: usize) -> Cell {
         let Some(index) = self.pair(arm) else { return Cell::Blank };
         let source = self.source(&pointer!("pairs/{index}/p_value"));
@@ -118,7 +116,7 @@ impl<'a> Numbered<'a> {
         p.map_or(Cell::Blank, |p| DisplayValue::bare(Number::Probability(p), source).into())
     }
 
-    /// By how much the median of a placement differs from that of the reference.
+    /// The relative difference between the medians of a placement and the reference.
     pub fn of_medians(&self, arm: usize) -> Option<DisplayValue> {
         let reference = self.reference();
         let share = self.comparison.of_medians(reference, arm)?;
@@ -127,7 +125,7 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// The first comparison of a piece of work, and a field of a placement that a doubt is about.
+/// The field of the placement that a doubt is about, in the first comparison of the piece of work.
 pub(super) fn of_doubt(place: &PlaceReport, doubt: &Doubt, field: &str) -> Source {
     let of_work = Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == doubt.work);
     let arm =
@@ -135,7 +133,7 @@ pub(super) fn of_doubt(place: &PlaceReport, doubt: &Doubt, field: &str) -> Sourc
     of_work.and_then(|of| Some(of.of_arm(arm(&of)?, field))).unwrap_or_else(unknown)
 }
 
-/// A field that no document has, so that a number whose comparison is not found cannot pass for one that is recomputed.
+/// A field that no document has: a number whose comparison is missing then fails the tests that recompute it.
 pub(super) fn unknown() -> Source {
     Source::Field("/comparisons/unknown".to_owned())
 }

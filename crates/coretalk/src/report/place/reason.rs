@@ -1,34 +1,31 @@
-//! The words of [`Why`]: what a placement has that could make it the better one, and what placements have at all.
+//! The words of [`Why`]: what could make a placement the better one, and what a placement consists of.
 
 use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source, pointer};
 use crate::report::scope::level_words;
 use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
 use coretalk_model::{Level, Topology};
 
-/// A number of a placement, of its CPUs in the document.
 fn number(count: usize, cpus: &Source, number: PlacementNumber) -> DisplayValue {
     let source = Source::Placement { cpus: Box::new(cpus.clone()), number };
     DisplayValue::bare(Number::Count(count as u64), source)
 }
 
-/// `2 nodes`.
 fn groups(count: usize, cpus: &Source, level: Level) -> Sentence {
     Sentence::new("{number} {level}")
         .with("number", number(count, cpus, PlacementNumber::Groups(level)))
         .with("level", level_words(level, count))
 }
 
-/// `2 CPUs`.
 fn of_cpus(count: usize, cpus: &Source) -> Sentence {
     Sentence::pluralized("{number} CPU{s}", number(count, cpus, PlacementNumber::Cpus))
 }
 
-/// `6 CPUs, 3 cores, 1 L3`: what is reported, and only that, of the placement at this position.
+/// The reported structure of a placement, `6 CPUs, 3 cores, 1 L3`; `index` is its position in the document.
 pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
     let has = Structure::of(topology, placement);
     let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
     let mut parts = vec![of_cpus(has.cpus, &cpus)];
-    // Of what there is one of, every placement has one.
+    // A level with a single group is the same for every placement.
     let several = |level| topology.level(level).len() > 1;
     let of_levels = [
         (Level::Core, has.shares_cores().then_some(has.cores)),
@@ -46,17 +43,15 @@ pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Se
     Sentence::joined(parts, ", ")
 }
 
-/// The winner and the next best.
+/// The winner and the runner-up.
 pub struct Sides<'a> {
-    /// What the system reports.
     pub topology: &'a Topology,
-    /// Their names.
     pub names: [PlainText; 2],
-    /// The lists of their CPUs that work runs on in the document.
+    /// Their lists of CPUs that run work, in the document.
     pub cpus: [Source; 2],
 }
 
-/// A sentence: what speaks for the winner against the next. That it is the cause is not shown, so it is "possible".
+/// The advantages of the winner over the runner-up; "possible", because they are not proven to be the cause.
 pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
     let template = match why {
         Why::Unbound => {
@@ -73,10 +68,8 @@ pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
     Sentence::new(template).with("winner", winner).with("next", next.clone()).with("reasons", reasons)
 }
 
-/// More of something.
 const HAS: &str = "it has {mine}, where `{next}` has {theirs}";
 
-/// A reason, with a hole for the name of the next best.
 fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
     let [mine_of, theirs_of] = &sides.cpus;
     match *reason {
@@ -116,7 +109,6 @@ fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
     }
 }
 
-/// Groups of a level that both have.
 fn of_level(sides: &Sides<'_>, template: &'static str, level: Level, [mine, theirs]: [usize; 2]) -> Sentence {
     let [mine_of, theirs_of] = &sides.cpus;
     Sentence::new(template)
@@ -124,7 +116,7 @@ fn of_level(sides: &Sides<'_>, template: &'static str, level: Level, [mine, thei
         .with("theirs", number(theirs, theirs_of, PlacementNumber::Groups(level)))
 }
 
-/// The same number as `none` or `all` of so many where it is that.
+/// The same number, shown as `none` or `all` if it is 0 or `of`.
 fn part(value: DisplayValue, number: usize, of: usize) -> DisplayValue {
     DisplayValue { number: Number::Part { number: number as u64, of: of as u64 }, ..value }
 }
@@ -167,8 +159,7 @@ fn crossings(
         .with("theirs", crossings(theirs, theirs_of))
         .with("of", number(of, mine_of, PlacementNumber::Messages(communication)))
         .with("level", level_words(level, 1))
-        // A cache is called by its level.
+        // The name of a cache starts with a vowel: an L3.
         .with("article", if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" })
-        // Threads run on a core, and in everything larger.
         .with("within", if level == Level::Core { "on" } else { "in" })
 }

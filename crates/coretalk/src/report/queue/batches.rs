@@ -1,4 +1,4 @@
-//! Queues with batches of several sizes: what each passes, and at a rate how late the ends of a batch are.
+//! Queues with several batch sizes: the throughput of each and, at a fixed rate, the delay of the ends of a batch.
 
 use super::payload_column;
 use super::sides::mark;
@@ -13,16 +13,13 @@ use coretalk_model::queue::{BatchCurve, BatchGain, BatchStep, names};
 use coretalk_model::series::TimeUnit;
 use coretalk_model::stats::Estimate;
 
-/// From this width on a terminal shows everything.
 const ROOMY: usize = 110;
-/// From this width on it shows the delay of all messages beside that of the ends of a batch.
 const BROAD: usize = 96;
-/// Curves whose best batch is said in words; of more the table tells.
 const MAX_SAID: usize = 8;
-/// Curves that the sentence at the beginning of a screen names; of more it says nothing.
+/// Maximum number of curves that the sentence at the top of a screen names; with more there is no sentence.
 const MAX_IN_ANSWER: usize = 3;
 
-/// A table of what passes, one of delays at a rate, and which batch passes most; nothing without batches.
+/// A table of throughput, one of delays at a rate, and the best batches; empty if there are no batches.
 pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     let (paced, free): (Vec<_>, Vec<_>) = curves.iter().partition(|curve| curve.rate_per_s.is_some());
@@ -49,7 +46,7 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
     blocks
 }
 
-/// What each queue gains by larger batches, in one sentence; `None` where they are too many.
+/// The gain of each queue by larger batches, in one sentence; `None` if there are too many.
 pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<Sentence> {
     let said = |curve: &BatchCurve<'_>| {
         let name = match curves {
@@ -80,7 +77,6 @@ fn best_sentence(report: &RunReport, curve: &BatchCurve<'_>) -> Option<Sentence>
     )
 }
 
-/// The batch that is shown to gain most, and how much.
 fn gain_sentence(curve: &BatchCurve<'_>, step: &BatchStep<'_>, gain: Estimate) -> Sentence {
     let smallest = &curve.steps[0];
     let than = match smallest.batch {
@@ -94,7 +90,6 @@ fn gain_sentence(curve: &BatchCurve<'_>, step: &BatchStep<'_>, gain: Estimate) -
     with_gain(said, curve, step, gain, |_| DisplayUnit::InSentence(Unit::Ratio))
 }
 
-/// A sentence with a gain and both ends of its interval.
 fn with_gain(
     said: Sentence,
     curve: &BatchCurve<'_>,
@@ -114,7 +109,6 @@ fn with_gain(
         .with("high", ratio(gain.high, Statistic::High, Statistic::Low))
 }
 
-/// What tells a row from those of other curves.
 fn whose(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
     vec![
         Column::words("queue"),
@@ -144,7 +138,7 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
     ]);
     let rows = curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
     Table::new(columns).with(rows.map(|(curve, step)| {
-        // A gain of a few percent is one, too.
+        // Gains of a few percent count too.
         let decimals = |gain: f64| DisplayUnit::Decimals(if gain < 9.995 { 2 } else { 0 });
         let gain = curve.gain(step).map_or(Cell::Unknown, |gain| {
             let said = Sentence::new(match gain.is_sure() {
@@ -186,7 +180,6 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     }
     columns.push(Column::numbers("reached").from_width(ROOMY).meaning("million messages per second"));
     Table::new(columns).with(steps().map(|(curve, step)| {
-        // More words leave no room for the times.
         let mut row = of_whom(role_sentence(curve.placement), curve, step);
         let time = |name: &'static str, share: f64| {
             percentile(step.trial, name, share, DisplayUnit::OfColumn(unit.ns)).marked(mark(step.trial))
@@ -195,7 +188,7 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
             let width = at(step, name, 0.5).map(|_| median_width(step.trial, name));
             [time(name, 0.5), width.unwrap_or(Cell::Unknown)]
         };
-        // What grade and doubts are of.
+        // Grade and doubts refer to this distribution.
         row.extend(median(names::CORRECTED));
         for name in names::OF_BATCH {
             row.extend(median(name));

@@ -10,7 +10,7 @@ use coretalk_model::queue::ShapeRates;
 use coretalk_model::{Scope, Topology};
 use std::collections::BTreeSet;
 
-/// Rates of a queue over its capacities, drawn with characters; nothing where it was measured at one.
+/// A text plot of the rates of a queue over its capacities; empty if it was measured at only one.
 pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'static>> {
     let curves = shape.curves();
     let capacities: BTreeSet<u64> =
@@ -31,7 +31,6 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
     let left_out = not_drawn(shape, topology).map_or(Sentence::new(""), |left_out| {
         Sentence::new(" {left_out}.").with("left_out", left_out.capitalized())
     });
-    // Of several the legend has the names.
     let only = match &named[..] {
         [(name, _)] => Sentence::new(", {name}").with_name("name", name),
         _ => Sentence::new(""),
@@ -56,8 +55,7 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
     vec![Block::Prose(about), Block::Gap, drawing, Block::Gap]
 }
 
-/// The value at a position on the line between two points in ascending order, by equal ratios; `None` further beyond the
-/// ends than half a column.
+/// The value between two points, interpolated geometrically; `None` more than half a column beyond the ends.
 fn between(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> {
     let is_near = |&&[at, _]: &&[f64; 2]| (at - position).abs() <= half_column + 1e-9;
     let Some(next) = points.iter().position(|[at, _]| *at >= position) else {
@@ -70,7 +68,7 @@ fn between(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> 
     Some(low * (high / low).powf(((position - from) / (to - from)).min(1.0)))
 }
 
-/// Relations that no curve shows, with the reason: `not drawn: both on one CPU (time slices)`.
+/// The relations without a curve, with the reason: `not drawn: both on one CPU (time slices)`.
 pub fn not_drawn(shape: &ShapeRates<'_>, topology: &Topology) -> Option<Sentence> {
     let curves = shape.curves();
     let missing = relations(shape).into_iter().filter(|of| curves.iter().all(|(relation, _)| relation != of));

@@ -1,4 +1,4 @@
-//! Maps of queues drawn with characters: what passes between each two CPUs.
+//! Text maps of queues: the throughput between each two CPUs.
 
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Drawing, DrawnNumber};
@@ -12,12 +12,10 @@ use crate::{RunReport, SeriesReport};
 use coretalk_model::queue::{QueueCell, QueueMatrix, matrices, rates};
 use coretalk_model::{CpuId, Flag};
 
-/// Maps of more CPUs are no table any more.
 const MAX_ROWS: usize = 32;
-/// Maps with fewer of their cells than this are told by relation only.
 const MAP_SHARE: f64 = 0.5;
 
-/// Every map of the run below a caption, those of a queue below its name; nothing where there is no map.
+/// All maps of the run below a caption, the maps of each queue below its name; empty if there are none.
 pub(super) fn every_map(
     report: &RunReport,
     series: &SeriesReport,
@@ -56,7 +54,7 @@ fn by_queue(report: &RunReport, series: &SeriesReport, style: &Style) -> Drawing
     all
 }
 
-/// Maps side by side as far as the width goes; nothing where they would be too large, or mostly empty.
+/// Maps side by side as far as they fit; empty if they would be too large or mostly empty.
 fn maps(
     matrices: &[&QueueMatrix<'_>],
     cpus: &[CpuId],
@@ -68,12 +66,12 @@ fn maps(
     if cpus.len() > MAX_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
         return Drawing::default();
     }
-    // One scale for all, in nanoseconds per message, so that fast looks as fast as it does in a map of latencies.
+    // One scale for all maps, in nanoseconds per message, so that fast cells have the same colours as in a latency map.
     let every = matrices.iter().flat_map(|matrix| &matrix.cells);
     let scale = Scale::over(every.clone().filter_map(|cell| Some(1e9 / cell.rate_of_pair()?.point)));
     let widest = every.map(|cell| columns(&text(Some(cell)))).max().unwrap_or(1);
     let titles: Vec<String> = matrices.iter().map(|matrix| plain(&title(matrix))).collect();
-    // The place of the mark keeps cells apart; a blank more reads better where there is room.
+    // Room for a mark separates the cells; if there is room, a further blank is added for readability.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
     let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
         let columns = DisplayValue::bare(Number::Count(needed(widest) as u64), Source::Method);
@@ -94,7 +92,7 @@ fn maps(
             let parts: Vec<String> = row
                 .iter()
                 .map(|block| {
-                    // Colour takes no columns: padded by what is seen.
+                    // Colour codes take no columns, so the visible width is padded.
                     let seen = columns(&crate::report::text::strip(&block[line]));
                     format!("{}{}", block[line], " ".repeat(step.saturating_sub(seen)))
                 })
@@ -121,12 +119,11 @@ fn block(
 ) -> Vec<String> {
     let mut head = " CPU ".to_owned();
     for cpu in cpus {
-        // A value may carry a mark behind it; the heading stands over its digits.
         head.push_str(&format!("{} ", right(&cpu.to_string(), cell_width - 1)));
     }
     let mut lines = vec![format!("  {title}"), head];
     for &from in cpus {
-        // Where cells have no blank before them, this one keeps the first value from running into the row's name.
+        // Cells may lack a leading blank; this one separates the first value from the name of the row.
         let mut line = right(&from.to_string(), 4) + " ";
         for &to in cpus {
             let cell = matrix.get(from, to);
@@ -145,7 +142,6 @@ fn block(
     lines
 }
 
-/// A value with a mark that stands for a doubt, or a blank in its place.
 fn text(cell: Option<&QueueCell<'_>>) -> String {
     let Some(cell) = cell else { return "  ".to_owned() };
     if cell.trial.flags.contains(Flag::SharedSpin) {
@@ -155,7 +151,6 @@ fn text(cell: Option<&QueueCell<'_>>) -> String {
     value(cell).map_or("· ".to_owned(), |value| format!("{}{mark}", fmt::value(&value)))
 }
 
-/// The rate of a cell; `None` for that of time slices.
 fn value(cell: &QueueCell<'_>) -> Option<DisplayValue> {
     let number = Number::Point(cell.rate().filter(|_| !cell.trial.flags.contains(Flag::SharedSpin))?.point);
     let source = Source::of_any(cell.trial.spec.id(), "/median");

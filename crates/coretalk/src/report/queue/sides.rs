@@ -1,4 +1,4 @@
-//! One queue with several numbers of producers and consumers: a map of what it passes, and a table with how evenly.
+//! A queue with several numbers of producers and consumers: a map of its throughput, and a table of fairness.
 
 use super::sweep::chosen_count;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic, pointer};
@@ -14,15 +14,11 @@ use coretalk_model::queue::{SideGrid, names};
 use coretalk_model::series::TrialResult;
 use std::ops::Range;
 
-/// From this width on a terminal shows everything.
 const ROOMY: usize = 96;
-/// From this width on it shows the share of each end.
 const BROAD: usize = 130;
-/// Ends of a side whose shares are told one by one; the data have all.
 const MAX_SHARES: usize = 8;
 
-/// A map and a table for each queue with several numbers of ends, and one table of the others; nothing without several
-/// producers or consumers.
+/// A map and a table for each queue with several producers or consumers, and one table of the other queues.
 pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if !grids.is_empty() {
@@ -48,7 +44,7 @@ pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
     blocks
 }
 
-/// `mutex, u64, capacity 100`.
+/// A title: `mutex, u64, capacity 100`.
 pub fn title(grid: &SideGrid<'_>) -> Sentence {
     Sentence::new("{queue}, {payload}, capacity {capacity}")
         .with_name("queue", grid.queue)
@@ -56,8 +52,8 @@ pub fn title(grid: &SideGrid<'_>) -> Sentence {
         .with("capacity", chosen_count(grid.capacity, "capacity"))
 }
 
-/// A row for each combination of ends. Numbers of ends tell the rows of one queue apart, and where there is one row of each
-/// queue, `by_queue`, that does.
+/// One row for each combination of producers and consumers, identified by these numbers or, if `by_queue`, by the
+/// queue.
 fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
     let of_side = |fair: &'static str| {
         [
@@ -96,7 +92,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
         ]);
         for (side, ends) in [producers, consumers].into_iter().enumerate() {
             let of_side = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
-            // Half the width as it is, since that of a share of nothing is no share.
+            // The half width is absolute, because a share of zero has no relative width.
             let (name, fair) = (names::FAIRNESS[side], DisplayUnit::Decimals(2));
             let estimate = trial.values.get(name).map(|estimate| Number::Estimate(*estimate));
             row.push(of_side(trial_cells::number(trial, name, Statistic::Estimate, estimate, fair)));
@@ -115,7 +111,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
     table
 }
 
-/// `26.0 25.0 25.0 24.0`: the share of each of these roles in percent, in their order; `None` where it is not known.
+/// The shares of these roles in percent, in order: `26.0 25.0 25.0 24.0`; `None` if one is unknown.
 fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<Sentence> {
     let share = |role: usize| {
         let share = trial.of_roles.get(role)?.get(names::SHARE)?.point;
@@ -130,7 +126,7 @@ fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<Sentence> {
     Some(Sentence::new("{shares}").with("shares", Arg::Parts(shares, " ")))
 }
 
-/// What stands behind a number.
+/// The mark after a number.
 pub fn mark(trial: &TrialResult) -> Option<char> {
     match trial.flags.contains(Flag::SharedSpin) {
         true => Some('s'),
@@ -138,7 +134,7 @@ pub fn mark(trial: &TrialResult) -> Option<char> {
     }
 }
 
-/// Colours as in maps of pairs: by the time of a message, so that fast looks as fast as it does there.
+/// Colours by the time of a message, as in maps of pairs, so that fast cells look the same.
 pub fn scale(grid: &SideGrid<'_>) -> Option<Scale> {
     let rates = grid.trials.iter().filter_map(|trial| trial.values.get(names::RATE));
     Scale::over(rates.map(|rate| 1e9 / rate.point))

@@ -1,4 +1,4 @@
-//! One queue at rising rates: up to which rate it keeps up, delays at each, and a plot of them.
+//! A queue at increasing rates: the highest rate that it keeps up with, the delays at each rate, and a plot.
 
 use crate::RunReport;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
@@ -14,22 +14,16 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{Knee, RateLimit, Step, Sweep, names};
 use coretalk_model::series::TimeUnit;
 
-/// More sweeps than this are told by their knees alone.
 const MAX_DETAILED: usize = 8;
-/// More than this are counted in the sentence that a screen begins with.
 const MAX_SAID: usize = 3;
-/// From this width on a terminal shows everything.
 const ROOMY: usize = 90;
-/// Lines of a plot.
 const HEIGHT: usize = 13;
-/// Columns of a plot, at most.
 const WIDEST: usize = 84;
-/// Percentiles of a plot and what draws them; what stands first is drawn over what follows.
+/// Percentiles of a plot with their marks; earlier ones are drawn over later ones.
 pub const SHARES: [(&str, f64, char); 3] = [("p50", 0.5, 'o'), ("p99", 0.99, 'x'), ("p99.9", 0.999, '+')];
-/// What fills the column of a rate at which most passes fell behind.
 const NOT_KEPT: char = '░';
 
-/// Up to which rate each queue keeps up, in one sentence.
+/// The highest rate that each queue keeps up with, in one sentence.
 pub(in crate::report) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sentence {
     let limit = |sweep| {
         Sentence::new("{name} {limit}")
@@ -44,7 +38,7 @@ pub(in crate::report) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sen
     Sentence::new("{said}").with("said", Arg::Parts(said, "; "))
 }
 
-/// Knees, then a table and a plot for each sweep; nothing without one.
+/// The knees, then a table and a plot for each sweep; empty if there are none.
 pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -> Vec<Block<'a>> {
     if found.is_empty() {
         return Vec::new();
@@ -73,7 +67,7 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
     blocks
 }
 
-/// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
+/// A title: `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
 pub fn title(report: &RunReport, sweep: &Sweep<'_>) -> String {
     fmt::sentence(&title_sentence(report, sweep))
 }
@@ -83,7 +77,6 @@ fn title_sentence(report: &RunReport, sweep: &Sweep<'_>) -> Sentence {
     titled(report, queue, payload, capacity, placement)
 }
 
-/// A queue between two CPUs.
 pub(super) fn titled(
     report: &RunReport,
     queue: &str,
@@ -102,7 +95,6 @@ fn capacity_sentence(capacity: u64) -> Sentence {
     Sentence::new("capacity {capacity}").with("capacity", chosen_count(capacity, "capacity"))
 }
 
-/// A whole number that was chosen, with spaces between thousands.
 pub(super) fn chosen_count(number: u64, parameter: &'static str) -> DisplayValue {
     DisplayValue {
         number: Number::Count(number),
@@ -111,7 +103,6 @@ pub(super) fn chosen_count(number: u64, parameter: &'static str) -> DisplayValue
     }
 }
 
-/// A rate of messages that was chosen.
 fn offered(per_s: f64) -> DisplayValue {
     DisplayValue {
         number: Number::Setting(per_s),
@@ -120,7 +111,6 @@ fn offered(per_s: f64) -> DisplayValue {
     }
 }
 
-/// The smallest p99 of a sweep.
 fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
     let (rate, least) = sweep.least_p99()?;
     let step = sweep.steps.iter().find(|step| step.rate_per_s == rate)?;
@@ -128,7 +118,7 @@ fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
     Some(trial_cells::of(step.trial, names::CORRECTED, p99, Number::Point(least), unit))
 }
 
-/// A queue, and what else tells its sweep from the others.
+/// The name of a queue, with what distinguishes its sweep from the others.
 fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
     let mut parts = vec![Sentence::name(sweep.queue)];
     if all.iter().any(|other| other.payload != sweep.payload) {
@@ -192,7 +182,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
     ];
     let rows = sweep.steps.iter().map(|step| {
         let [kept, missed] = step.passes();
-        // Of passes of which some kept the rate and some did not, no number is that of all.
+        // If some passes kept the rate and some did not, no number represents all of them.
         let is_of_all = kept == 0 || missed == 0;
         let is_known = !step.mostly_fell_behind();
         let mark = step.fell_behind().then_some('!');
@@ -225,7 +215,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// The knee of a sweep, and where its p99 doubles.
+/// The knee of a sweep, and the rate at which its p99 doubles.
 fn words(sweep: &Sweep<'_>) -> Vec<Sentence> {
     let keeping = |template, keeps| Sentence::new(template).with("keeps", offered(keeps));
     let knee = match sweep.limit() {
@@ -290,7 +280,7 @@ fn doubling_sentence(sweep: &Sweep<'_>) -> Option<Sentence> {
     )
 }
 
-/// Up to which rate a queue keeps up, behind its name.
+/// The highest rate that a queue keeps up with, as a clause that follows its name.
 pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
     let rate = offered;
     match sweep.limit() {
@@ -318,7 +308,6 @@ pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
     }
 }
 
-/// Percentiles over rates, both axes in equal ratios.
 fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     let value =
         |step: &Step<'_>, share: f64| step.percentile_ns(share).filter(|_| !step.mostly_fell_behind());

@@ -1,4 +1,4 @@
-//! Tables of trials: a row for each distribution, in units that keep its digits.
+//! Tables of trials: one row for each distribution, in units that keep its digits.
 
 use crate::RunReport;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
@@ -12,11 +12,10 @@ use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
 
-/// From this width on a terminal shows every percentile.
 const ROOMY: usize = 90;
 const TAIL: [(&str, f64); 4] = [("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// CPUs of a trial that its row in a table is by: neighbours that keep busy, and readers, are told by its parameters.
+/// The CPUs that group a trial in a table. Busy neighbours and readers are left out, because parameters describe them.
 fn group(trial: &TrialResult) -> &[CpuId] {
     let has = |name: &str| trial.spec.parameters.0.contains_key(name);
     let shared = match () {
@@ -28,8 +27,8 @@ fn group(trial: &TrialResult) -> &[CpuId] {
     &placement[..placement.len().min(shared)]
 }
 
-/// One row for each distribution of each trial that was reached, with the values and counts of the trial in its first row;
-/// trials on the same CPUs stand together. Those that were not reached are counted below the tables, with the other doubts.
+/// One row for each distribution of each trial that was reached, the first one with the values and counts of the trial;
+/// trials on the same CPUs share a table. Trials that were not reached are counted below, with the other doubts.
 pub(super) fn tables(
     report: &RunReport,
     settings: &SeriesSettings,
@@ -77,10 +76,8 @@ fn table(
     trials: &[&TrialResult],
     times: TimeUnit,
 ) -> Table {
-    // What none of them has is no column.
     let told = |quantity: &&Quantity| quantity.in_table && trials.iter().any(|trial| tells(trial, quantity));
     let mut columns: Vec<&Quantity> = probe.quantities().iter().filter(told).collect();
-    // What trials are shown by comes first.
     let first: Vec<&str> = trials.iter().filter_map(|trial| displayed_value(settings, trial)).collect();
     columns
         .sort_by_key(|quantity| first.iter().position(|known| *known == quantity.id).unwrap_or(usize::MAX));
@@ -125,7 +122,6 @@ fn table(
     table
 }
 
-/// Percentiles and numbers of a row, or the other way about.
 fn ordered<T>(numbers_first: bool, of_views: Vec<T>, of_numbers: Vec<T>) -> impl Iterator<Item = T> {
     let [first, second] = if numbers_first { [of_numbers, of_views] } else { [of_views, of_numbers] };
     first.into_iter().chain(second)
@@ -153,14 +149,14 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
     }
 }
 
-/// The unit of the times of a trial in a table of all these.
+/// The unit of the times of a trial in a table of all these trials.
 pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUnit {
     let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
     TimeUnit::of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
 }
 
-/// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
-/// 50 ns in the unit of a wake-up would lose its digits. A trial without times stands with those before it.
+/// Groups trials by the unit of their times. Trials with the same distributions share a unit, because a handoff of 50
+/// ns would lose its digits in the unit of a wake-up. A trial without times joins the ones before it.
 fn by_unit<'a>(
     here: impl Iterator<Item = &'a TrialResult>,
     all: &[&TrialResult],

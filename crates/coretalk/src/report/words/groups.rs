@@ -1,4 +1,4 @@
-//! Groups as the system reports them, and as values show them, in words.
+//! Describes groups as the system reports them, and as values show them.
 
 use crate::blocks::value::{
     DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, Operation, Sentence, Source, Statistic,
@@ -11,22 +11,23 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::ValueGroup;
 use coretalk_model::{KernelId, Level, Topology};
 
-/// Whether the cells kept their levels while they were watched.
+/// Whether cells kept their levels while they were watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holding {
     /// None is known to have changed.
     Still,
-    /// Some changed: what a value shows of a group may be gone with the next state.
+    /// Some changed, so the groups that values show may differ in the next state.
     Changed,
 }
 
-/// Groups as the system reports them, and nothing else.
+/// The groups that the system reports, without values.
 pub fn groups_alone(contrasts: &[Contrast]) -> Vec<Sentence> {
     contrasts.iter().map(contrast_groups).collect()
 }
 
-/// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only. Where
-/// cells changed their level, values only, and no verdict on the groups: what the states contradict stands with them.
+/// The groups that the system reports with the gain of staying inside, or the groups of values if it reports none. If
+/// cells changed their level: values only, without a verdict on groups, because the description of the states covers
+/// contradictions.
 pub fn groups(
     kernel: &KernelId,
     all: &Overall,
@@ -46,7 +47,7 @@ pub fn groups(
         None if crosses => Sentence::new("the groups that the system reports cross each other"),
         None => Sentence::new("the system reports one group"),
     };
-    // Threads of a core are a reported group too: what they explain is not left to the values.
+    // Threads of a core are a reported group too, so the values they explain are not reported as groups.
     let found = &all.by_value.shown;
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let end = |ns| DisplayValue::bare(Number::Point(ns), Source::of_matrix(kernel, MatrixNumber::Some));
@@ -77,7 +78,7 @@ pub fn groups(
     vec![said]
 }
 
-/// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
+/// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are numbered along its rows.
 fn distance_words(kernel: &KernelId, correlation: Estimate) -> Sentence {
     let verdict = match correlation {
         Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to be faster",

@@ -1,4 +1,4 @@
-//! How the screens of a run begin: what it is, on which machine, and what disturbed it.
+//! The heading of the screens of a run: what it is, on which machine, and what disturbed it.
 
 use crate::RunReport;
 use crate::blocks::Block;
@@ -29,9 +29,9 @@ pub fn title(report: &RunReport) -> Vec<Sentence> {
         parts.extend(environment.atomics.map(|of| Sentence::new(atomics(of))));
         parts.extend(environment.kernel.as_deref().map(Sentence::name));
     }
-    // A run of series says with each number from how many events it is.
+    // A run of series states the number of events with each value.
     parts.extend(report.latency.as_ref().map(|latency| {
-        // Without a watch the document does not have the time, which is a part of the budget.
+        // Without a watch, the document does not contain the time, which is a part of the budget.
         let source = match report.watch() {
             Some(_) => Source::Field("/watch/watched_s".to_owned()),
             None => Source::Option("budget"),
@@ -43,8 +43,7 @@ pub fn title(report: &RunReport) -> Vec<Sentence> {
     parts
 }
 
-/// The name of a CPU as people say it: without marks of ownership, its number of cores, which stands beside it, and its
-/// nominal clock, which is not the one that it has.
+/// The common name of a CPU, without trademarks, number of cores and nominal clock, which is not the actual one.
 fn short_model(model: &str) -> String {
     let mut name = plain(model);
     ["(R)", "(r)", "(TM)", "(tm)"].iter().for_each(|mark| name = name.replace(mark, ""));
@@ -57,9 +56,10 @@ fn short_model(model: &str) -> String {
     if told.is_empty() { name } else { told.join(" ") }
 }
 
-/// How every screen of a run begins: what disturbed it, its title, and of a run from a file when it was measured.
+/// The heading of every screen of a run: what disturbed it, its title, and for a run from a file the time of the
+/// measurement.
 pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
-    // Whoever reads one line more has to know it.
+    // Shown first, because it affects everything below.
     let disturbed = disturbance(&report.environment).map(|disturbed| {
         let again = match report.environment.disturbance() {
             Some(_) => "on an idle machine",
@@ -76,7 +76,7 @@ pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
     blocks
 }
 
-/// What other programs or a CPU quota did to a run, where that casts doubt on it.
+/// How other programs or a CPU quota disturbed a run, if that makes it doubtful.
 pub fn disturbance(environment: &Environment) -> Option<Sentence> {
     let field = |key: &str, number| DisplayValue::field(pointer!("/environment/{key}"), number);
     let others = environment.disturbance().map(|share| {
@@ -104,7 +104,7 @@ pub fn disturbance(environment: &Environment) -> Option<Sentence> {
         .then(|| Sentence::new("disturbed: {parts}").with("parts", Sentence::joined(parts, "; ")))
 }
 
-/// What the system stands on: only what there is evidence of.
+/// The virtualization that there is evidence of.
 pub fn virtualization(environment: &Environment) -> Sentence {
     match environment.virtualization() {
         Virtualization::Guest(hypervisor) => {
@@ -116,13 +116,13 @@ pub fn virtualization(environment: &Environment) -> Sentence {
     }
 }
 
-/// That an emulator executes every instruction, where one does: whatever rests on times says nothing about hardware.
+/// States that an emulator executes every instruction, so that times show nothing about hardware; `None` without one.
 pub fn emulation(environment: &Environment) -> Option<Sentence> {
     let said = Sentence::new("{emulator} emulates the processor: timings here say nothing about hardware");
     Some(said.with_name("emulator", environment.emulator.as_deref()?))
 }
 
-/// How a compare-and-swap is executed, which its time depends on.
+/// How compare-and-swap is executed, which determines its latency.
 pub fn atomics(atomics: Atomics) -> &'static str {
     match atomics {
         Atomics::Lse => "LSE atomics",
@@ -130,7 +130,7 @@ pub fn atomics(atomics: Atomics) -> &'static str {
     }
 }
 
-/// `16 cores, 32 CPUs, 2 L3`: what the system reports, and only that.
+/// The reported size: `16 cores, 32 CPUs, 2 L3`.
 pub fn size(topology: &Topology) -> Sentence {
     let cpus = topology.cpus().len();
     let of_level = |level| {
