@@ -1,18 +1,18 @@
 //! Run files and the directory that holds them.
 //!
-//! One run is one SQLite file, valid from the moment it has a name: [`RunWriter`] makes it and is the session's sink,
-//! [`RunFile`] opens it again, [`Directory`] is the folder of many, and [`find`] turns what a user types into one.
-//! docs/format/run-file.md describes tables and encodings.
+//! A run is one SQLite file, valid from the moment it has a name. [`RunWriter`] creates it and is the sink of the
+//! session, [`RunFile`] opens it for reading, [`Directory`] is the folder of run files, and [`find`] resolves what a
+//! user types to a file. docs/format/run-file.md describes tables and encodings.
 //!
 //! ## One row per round
 //!
-//! The smallest thing that is measured, committed and resumed is a round: the trials that ran at the same time. A row
-//! per round is therefore what a crash can lose, and it is all that reading needs: [`analyse`] groups visits by cell
-//! in memory, whatever their order. A row per cell *and* pass would say the same at a price: on 1,024 CPUs it makes
-//! 4.2 million rows of which every one repeats segment, purpose and pass, about 30 bytes of SQLite's own on 46 bytes
-//! of content, and as many inserts inside commit slots that must be short. Serial rounds have one cell, so up to about
-//! 64 CPUs there is no difference. People who open the file with `sqlite3` read the derived `cells` through a view per
-//! matrix; those are written at the end, and never read back as truth.
+//! A round, the trials that ran at the same time, is the unit of measuring, committing and resuming, so a crash loses
+//! at most the rounds that were not committed yet. Reading needs no finer rows: [`analyse`] groups visits by cell in
+//! memory, in any order. A row per cell *and* pass would hold the same data at a higher price: 4.2 million rows on
+//! 1,024 CPUs, each of which repeats segment, purpose and pass, about 30 bytes of SQLite overhead per 46 bytes of
+//! content, and as many inserts inside commit slots that must be short. Serial rounds have one cell, so up to about 64
+//! CPUs there is no difference. People who open the file with `sqlite3` read the derived table `cells` through one view
+//! per matrix; it is written at the end and never read back.
 //!
 //! [`analyse`]: coretalk_model::latency::analyse()
 
@@ -44,9 +44,9 @@ pub use schema::{APPLICATION_ID, VERSION};
 pub use selector::{Found, find};
 pub use writer::RunWriter;
 
-/// The longest text or blob in a run file. A round of 512 pairs takes 24 kB, a distribution of single events less than
-/// 10 MB; a damaged file cannot ask for more.
+/// Maximum length of a text or blob in a run file, which bounds what a damaged file can request. A round of 512 pairs
+/// takes 24 kB, a histogram of single events less than 10 MB.
 const BLOB_LIMIT_BYTES: i32 = 64 << 20;
 
-/// The ending of run files.
+/// File name extension of run files.
 pub const ENDING: &str = "coretalk";

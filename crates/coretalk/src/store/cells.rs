@@ -1,7 +1,7 @@
-//! The derived tables `maps` and `cells`: for people who open a run file with `sqlite3`. Never read back.
+//! Derived tables `maps` and `cells`, for people who open a run file with `sqlite3`; coretalk never reads them back.
 //!
-//! Values are whole thousandths (picoseconds, MHz, per mille): SQLite stores those in two to four bytes where a float
-//! takes eight, which on 1,024 CPUs is a tenth of the file. The views divide.
+//! Values are whole thousandths (picoseconds, MHz, per mille), which the views divide: SQLite stores them in two to
+//! four bytes, a float in eight. On 1,024 CPUs this saves a tenth of the file.
 
 use crate::reasons::Worded;
 use coretalk_measure::Stop;
@@ -9,10 +9,10 @@ use coretalk_model::Flag;
 use coretalk_model::latency::{Cell, CellValue, LatencyResult};
 use rusqlite::{Connection, Statement, ffi, params};
 
-/// Writes what follows from a run, in place of what followed before.
+/// Replaces the derived rows of a run.
 ///
 /// # Errors
-/// SQLite's; that of an interrupted operation where `stop` was raised, since half a million rows take a second.
+/// SQLite failed, or `stop` was raised, which interrupts it: half a million rows take a second.
 pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) -> rusqlite::Result<()> {
     db.execute_batch("DELETE FROM cells; DELETE FROM maps;")?;
     let mut map_row = db.prepare(
@@ -38,13 +38,13 @@ pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) 
                 let interrupted = ffi::Error::new(ffi::SQLITE_INTERRUPT);
                 return Err(rusqlite::Error::SqliteFailure(interrupted, None));
             }
-            // A symmetric map keeps the cell of a pair where the row stands after the column.
+            // A symmetric map stores each pair once, with row > column.
             let (from, to) = if map.cells.is_symmetric() { (column, row) } else { (row, column) };
             let key = [number as u32, cpus[from].0, cpus[to].0];
             match cell {
                 Cell::Measured(value) => write_value(&mut cell_row, key, value)?,
                 Cell::Missing { reason } => {
-                    // On the diagonal of a directed map there is nothing to miss.
+                    // Cells on the diagonal of a directed map are not pairs.
                     if from != to {
                         write_missing(&mut cell_row, key, &reason.text())?;
                     }
@@ -87,7 +87,7 @@ fn write_value(
     .map(drop)
 }
 
-/// What is no number stays unknown.
+/// Rounds to whole thousandths; `None` for NaN and infinity.
 fn thousandths(value: f64) -> Option<i64> {
     value.is_finite().then(|| (value * 1e3).round() as i64)
 }

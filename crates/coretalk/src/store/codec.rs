@@ -1,10 +1,10 @@
-//! The binary columns of a run file. Every blob begins with a version byte and is described in docs/format/run-file.md.
+//! Binary columns of a run file. Every blob begins with a version byte; docs/format/run-file.md describes them.
 //!
-//! Encoding is **exact**: every float keeps its bits, so that [`analyse`] says the same about a run that has just
-//! ended and about its file read back. What makes blobs small is that neighbours resemble each other: cells and
-//! clocks are stored as differences, kernels and homes once per file as a [`Shapes`] entry, raw ticks as
-//! Rice-coded residuals (within 0.2 bit of the entropy of their noise, see `ticks`). Where ticks are kept, what a trial
-//! says is not: the reader reduces them as the session did, and the writer has made sure that nothing else comes out.
+//! Encoding is **exact**: every float keeps its bits, so [`analyse`] returns the same for a run that has just ended as
+//! for its file. Blobs are small because neighbouring values are similar: cells and clocks are stored as differences,
+//! kernels and homes once per file as a [`Shapes`] entry, raw ticks as Rice-coded residuals (within 0.2 bit of the
+//! entropy of their noise, see `ticks`). A trial with raw ticks stores no summary if the reader can compute the same
+//! summary from the ticks; the writer checks that it can.
 //!
 //! [`analyse`]: coretalk_model::latency::analyse()
 
@@ -22,32 +22,30 @@ pub(super) use trials::{decode_trials, encode_trials};
 use coretalk_model::{Hint, Home, KernelId, Protocol};
 use std::collections::HashMap;
 
-/// Where differences of core clocks begin: any value of the usual size would do.
+/// Reference for the first difference of core clocks; any typical frequency would do.
 const CLOCK_START_GHZ: f32 = 3.0;
 
-/// The kernels of a trial with the homes of their lines, in the order of execution.
+/// Kernels of a trial with the homes of their lines, in the order of execution.
 pub type Shape = Vec<(KernelId, Home)>;
 
-/// Every shape of a run file by its number.
 #[derive(Debug, Clone, Default)]
 pub struct Shapes {
     by_number: Vec<Shape>,
     numbers: HashMap<Shape, u32>,
-    /// The shape that was asked for last: four million visits of a large machine ask for one, and find it known.
+    /// Reused buffer for lookups: a large machine makes four million, and nearly all find a known shape.
     asked: Shape,
-    /// How many of them the file already has.
+    /// Number of shapes that the file already has.
     stored: usize,
 }
 
 impl Shapes {
-    /// The shapes that a file has.
     pub fn stored(by_number: Vec<Shape>) -> Shapes {
         let numbers =
             by_number.iter().enumerate().map(|(number, shape)| (shape.clone(), number as u32)).collect();
         Shapes { stored: by_number.len(), by_number, numbers, asked: Shape::new() }
     }
 
-    /// The number of a shape; an unknown one gets the next.
+    /// Returns the number of a shape; an unknown shape gets the next number.
     pub fn number(&mut self, spans: impl Iterator<Item = (KernelId, Home)>) -> u32 {
         self.asked.clear();
         self.asked.extend(spans);
@@ -60,22 +58,20 @@ impl Shapes {
         number
     }
 
-    /// The shape with a number.
     pub fn get(&self, number: u32) -> Option<&Shape> {
         self.by_number.get(number as usize)
     }
 
-    /// The shapes that the file does not have yet, with their numbers.
+    /// Returns the shapes that the file does not have yet, with their numbers.
     pub fn fresh(&self) -> impl Iterator<Item = (u32, &Shape)> {
         self.by_number.iter().enumerate().skip(self.stored).map(|(number, shape)| (number as u32, shape))
     }
 
-    /// The fresh ones are in the file now.
     pub fn keep_fresh(&mut self) {
         self.stored = self.by_number.len();
     }
 
-    /// The fresh ones did not reach the file.
+    /// Discards the fresh shapes, because they did not reach the file.
     pub fn drop_fresh(&mut self) {
         for shape in self.by_number.drain(self.stored..) {
             self.numbers.remove(&shape);
@@ -83,7 +79,7 @@ impl Shapes {
     }
 }
 
-/// The kernel of a name. Our own names are static, so that a million visits of a large machine share them.
+/// Converts a name to a kernel. Known names are static, so a million visits of a large machine share them.
 pub fn kernel(name: String) -> KernelId {
     let own = Protocol::ALL
         .into_iter()

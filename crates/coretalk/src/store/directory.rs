@@ -1,4 +1,4 @@
-//! [`Directory`]: the folder of run files. There is no other state: files may be copied, mailed or deleted freely.
+//! [`Directory`]: the folder of run files. It holds no other state, so files may be copied, mailed or deleted freely.
 
 use super::ENDING;
 use super::error::{Operation, StoreError, io_error};
@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The folder that is looked for upwards.
+/// Name of the folder that is searched for in the working directory and above.
 const FOLDER: &str = ".coretalk";
 
 /// A directory of run files; it need not exist yet.
@@ -19,21 +19,21 @@ pub struct Directory {
     path: PathBuf,
 }
 
-/// What decides where runs are kept, handed in so that nothing here reaches for the process.
+/// Sources of the directory path, passed in so that this module does not read the process environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectorySources {
     /// `--store`.
     pub option: Option<PathBuf>,
-    /// `CORETALK_STORE`; an empty one counts as unset.
+    /// `CORETALK_STORE`; empty counts as unset.
     pub variable: Option<OsString>,
-    /// Where the process stands.
+    /// Working directory of the process.
     pub working_directory: Option<PathBuf>,
-    /// `$XDG_DATA_HOME` or what stands for it.
+    /// `$XDG_DATA_HOME` or its default.
     pub data_home: Option<PathBuf>,
 }
 
 impl DirectorySources {
-    /// Those of this process.
+    /// Reads the sources from this process.
     pub fn of_process(option: Option<PathBuf>) -> DirectorySources {
         DirectorySources {
             option,
@@ -44,35 +44,35 @@ impl DirectorySources {
     }
 }
 
-/// A file of the directory.
+/// A run file in a listing.
 #[derive(Debug)]
 pub struct Listed {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its id, from the name of the file.
+    /// Run id, from the file name.
     pub id: String,
-    /// What the run is called by output: the shortest end of its id that no other has.
+    /// Name of the run in output: the shortest suffix that no other id has.
     pub name: String,
-    /// What is listed of it; or why that cannot be said. A broken file never hides the others.
+    /// Contents for the listing, or why they cannot be read. A damaged file never hides the others.
     pub run: Result<ListedRun, StoreError>,
 }
 
-/// What is listed of a run.
+/// Contents of a run file that a listing shows.
 #[derive(Debug)]
 pub struct ListedRun {
-    /// What it is called and how it went.
+    /// Names and state of the run.
     pub header: RunHeader,
-    /// What it was measured under.
+    /// Environment of the measurement.
     pub environment: Environment,
-    /// The number of CPUs that were asked for.
+    /// Number of requested CPUs.
     pub cpus: usize,
 }
 
 impl Directory {
-    /// Where runs are kept: the option, the variable, a `.coretalk` folder here or above, the user's data folder.
+    /// Chooses the directory: the option, the variable, a `.coretalk` folder here or above, or the user's data folder.
     ///
     /// # Errors
-    /// [`StoreError::NoPlace`] where none of them is known.
+    /// [`StoreError::NoPlace`] if none of them is known.
     pub fn resolve(from: &DirectorySources) -> Result<Directory, StoreError> {
         let given = from.option.clone();
         let variable = || from.variable.clone().filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -88,21 +88,21 @@ impl Directory {
         Ok(Directory { path })
     }
 
-    /// This one.
+    /// Uses the directory at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Directory {
         Directory { path: path.into() }
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The run files by name, newest first (names are ids, which sort by time); a directory that does not exist is
-    /// empty. Opens none of them.
+    /// Returns the run files, newest first by their names, which are ids that sort by time. Opens none of them. A
+    /// directory that does not exist is empty.
     ///
     /// # Errors
-    /// The directory is there and cannot be read.
+    /// The directory exists but cannot be read.
     pub fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
         let entries = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -120,18 +120,18 @@ impl Directory {
         Ok(files)
     }
 
-    /// What output calls its runs.
+    /// Returns the names by which output refers to the runs.
     ///
     /// # Errors
-    /// The directory is there and cannot be read.
+    /// The directory exists but cannot be read.
     pub fn names(&self) -> Result<Names, StoreError> {
         Ok(Names::of(self.files()?.iter().map(|path| id_of(path))))
     }
 
-    /// The runs, newest first, each with what is listed of it or with why that is nothing. Opens every file once.
+    /// Lists the runs, newest first. Opens every file once.
     ///
     /// # Errors
-    /// The directory is there and cannot be read.
+    /// The directory exists but cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let files = self.files()?;
         let names = Names::of(files.iter().map(|path| id_of(path)));
@@ -142,22 +142,22 @@ impl Directory {
         Ok(files.into_iter().map(listed).collect())
     }
 
-    /// Removes a run file, and what a crash left beside it.
+    /// Removes a run file and the journal that a crash left.
     ///
     /// # Errors
-    /// The file could not be removed, or another process has it open: a run that is measured would be lost at its end.
+    /// The file cannot be removed, or another process has it open, which would lose a running measurement.
     pub fn remove(path: &Path) -> Result<(), StoreError> {
         if let Some(process) = holder(path) {
             return Err(StoreError::InUse { operation: Operation::Remove, path: path.to_owned(), process });
         }
         std::fs::remove_file(path).map_err(io_error(Operation::Remove, path))?;
-        // Without its file a journal says nothing.
+        // A journal is useless without its file.
         let _ = std::fs::remove_file(journal(path));
         Ok(())
     }
 }
 
-/// Another process that has a file open, as far as the system tells: Linux does of those of the same user.
+/// Returns another process that has the file open, if the system tells: Linux does for processes of the same user.
 fn holder(path: &Path) -> Option<u32> {
     let path = path.canonicalize().ok()?;
     let names_of = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -170,7 +170,6 @@ fn holder(path: &Path) -> Option<u32> {
     })
 }
 
-/// The id that the name of a run file says.
 pub(super) fn id_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,16 +1,16 @@
-//! [`StoreError`]: what can go wrong with run files, in one sentence each: which file, what is wrong, what to do.
+//! [`StoreError`]: errors of run files. Each message is one sentence: the file, what is wrong, what to do.
 
 use coretalk_model::excerpt;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Which exit code an error of the store leads to (docs/format/json.md, "Exit codes").
+/// Exit code class of a store error (docs/format/json.md, "Exit codes").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
-    /// What was asked for does not exist or is ambiguous: exit code 2.
+    /// The requested run does not exist or is ambiguous: exit code 2.
     Usage,
-    /// This machine is not the one that is needed: exit code 3.
+    /// The run needs another machine: exit code 3.
     Environment,
     /// A file is missing, foreign or damaged: exit code 4.
     Input,
@@ -18,24 +18,24 @@ pub enum FailureClass {
     Store,
 }
 
-/// What was done with a run file.
+/// Operation on a run file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Opening it.
+    /// Open it.
     Open,
-    /// Reading it.
+    /// Read it.
     Read,
-    /// Writing to it.
+    /// Write to it.
     Write,
-    /// Making it, or the directory.
+    /// Create it, or the directory.
     Create,
-    /// Listing the directory.
+    /// List the directory.
     List,
-    /// Bringing it to the current schema.
+    /// Migrate it to the current schema.
     Migrate,
-    /// Giving a run a tag.
+    /// Tag its run.
     Tag,
-    /// Removing it.
+    /// Remove it.
     Remove,
 }
 
@@ -54,16 +54,16 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What can go wrong with run files.
+/// Error of a run file or its directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("open {path}: no such file")]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else.
+    /// The file is not a run file.
     #[error("open {path} as a run file: {what}; `coretalk import` reads matrices of other tools")]
     Foreign {
         /// The file.
@@ -71,17 +71,17 @@ pub enum StoreError {
         /// What it seems to be.
         what: &'static str,
     },
-    /// Its end is missing.
+    /// The end of the file is missing.
     #[error("open {path}: it is truncated ({found} of {expected} bytes); copy it again from its source")]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Bytes that its header promises.
+        /// Bytes according to its header.
         expected: u64,
-        /// Bytes that are there.
+        /// Bytes in the file.
         found: u64,
     },
-    /// Its contents contradict themselves.
+    /// The contents contradict themselves.
     #[error("read {path}: it is damaged ({what}); none of it can be trusted")]
     Damaged {
         /// The file.
@@ -89,7 +89,7 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
-    /// A newer version of the tool wrote it.
+    /// A newer version of the tool wrote the file.
     #[error(
         "open {path}: it has schema version {found}, but this coretalk reads up to {known}; use the coretalk that wrote it, or a newer one"
     )]
@@ -101,7 +101,7 @@ pub enum StoreError {
         /// The newest version that is known.
         known: u32,
     },
-    /// The pairs of the run cannot be named by this version.
+    /// This version numbers the pairs of the run differently.
     #[error(
         "read {path}: coretalk {wrote} numbered its pairs differently from this version; export it with that version"
     )]
@@ -111,7 +111,7 @@ pub enum StoreError {
         /// The version that wrote it.
         wrote: String,
     },
-    /// It needs a migration, but cannot be written.
+    /// The file needs a migration but is not writable.
     #[error(
         "migrate {path} from schema version {found} to {known}: it cannot be written here; copy it to a writable directory and use the copy"
     )]
@@ -120,10 +120,10 @@ pub enum StoreError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The version it would get.
+        /// Version after the migration.
         known: u32,
     },
-    /// A crash left a slot half written, and it cannot be taken back here.
+    /// A crash left an unfinished write, and the directory does not allow the rollback.
     #[error(
         "read {path}: a write to it was interrupted, which cannot be rolled back in a read-only directory; \
          copy it together with its -journal file to a writable directory and use the copy"
@@ -132,83 +132,83 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The system refused the bytes.
+    /// The system did not write all bytes.
     #[error(
         "{operation} {path}: the system did not write all bytes: a file size limit (ulimit -f) or a failing disk; choose another directory with --store DIR"
     )]
     NotWritten {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// There is no room.
+    /// The disk is full.
     #[error(
         "{operation} {path}: the disk is full; free some space, or choose another directory with --store DIR"
     )]
     Full {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// It may not be written.
+    /// The file is not writable.
     #[error(
         "{operation} {path}: it cannot be written (read-only or no permission); choose another directory with --store DIR, or measure with --no-save"
     )]
     NotWritable {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// A folder is needed, and something else is there.
+    /// A path that should be a directory is not one.
     #[error(
         "{operation} {path}: a file is in the way of the directory for runs; choose another directory with --store DIR"
     )]
     NoFolder {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
-        /// The folder that is none, or what would be in it.
+        /// The path itself, or a path below it.
         path: PathBuf,
     },
-    /// It may not be read.
+    /// The file is not readable.
     #[error("{operation} {path}: permission denied")]
     NotReadable {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else works on it.
+    /// Another process has locked the file.
     #[error("{operation} {path}: another coretalk is using it; wait until it has finished")]
     Busy {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// A run that is being measured, or read.
+    /// Another process has the file open, to measure or to read.
     #[error(
         "{operation} {path}: process {process} has it open; end that first, or wait until it has finished"
     )]
     InUse {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
-        /// Who has it.
+        /// Id of that process.
         process: u32,
     },
-    /// The file system knows no locks.
+    /// The file system does not support locks.
     #[error("{operation} {path}: its file system refuses locks; use --store DIR with a local directory")]
     NoLocks {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// Another process continues the same run.
+    /// Another process has resumed the same run.
     #[error(
         "write {path}: another coretalk has resumed this run in the meantime; measurements made here since \
          then are not saved"
@@ -217,55 +217,55 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The run is larger than its file can say.
+    /// The run exceeds a limit of the file format.
     #[error("write {path}: {what} exceeds the limit of a run file ({limit})")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Of what there is too much.
+        /// What exceeds the limit.
         what: String,
         /// The limit.
         limit: u64,
     },
-    /// A run that was written elsewhere could not be brought to its place.
+    /// A run that was written elsewhere could not be moved to its destination.
     #[error("move {local} to {destination}: {reason}; the run stays in {local}")]
     NotMoved {
-        /// Where it is.
+        /// Current path.
         local: PathBuf,
-        /// Where it should be.
+        /// Intended path.
         destination: PathBuf,
-        /// Why it is not there.
+        /// Why the move failed.
         reason: Box<StoreError>,
     },
-    /// The system failed.
+    /// The operating system reported an error.
     #[error("{operation} {path}: {reason}")]
     Io {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// Error of the system.
         reason: io::Error,
     },
-    /// SQLite failed.
+    /// SQLite reported an error.
     #[error("{operation} {path}: {}", sqlite_words(.reason))]
     Sqlite {
-        /// What was tried.
+        /// Failed operation.
         operation: Operation,
         /// The file.
         path: PathBuf,
-        /// Its reason.
+        /// Error of SQLite.
         reason: rusqlite::Error,
     },
-    /// No run of this name.
+    /// No run matches.
     #[error("find the run `{selector}`: {why}")]
     UnknownRun {
         /// As typed.
         selector: String,
-        /// What there is instead.
+        /// Hint at the existing runs.
         why: String,
     },
-    /// Several runs begin like this.
+    /// Several runs match.
     #[error("find the run `{selector}`: {} runs match ({}); type more of the ID", .fitting.len(), .fitting.join(", "))]
     AmbiguousRun {
         /// As typed.
@@ -273,26 +273,26 @@ pub enum StoreError {
         /// Their ids.
         fitting: Vec<String>,
     },
-    /// A tag that would not be found again.
+    /// The tag is not allowed.
     #[error("tag a run `{tag}`: {why}")]
     BadTag {
         /// As typed.
         tag: String,
-        /// Why not.
+        /// Reason.
         why: &'static str,
     },
-    /// No place for runs is known.
+    /// No directory for runs is known.
     #[error(
         "find a directory for runs: {why}; set one with --store DIR or the environment variable CORETALK_STORE"
     )]
     NoPlace {
-        /// Why not.
+        /// Reason.
         why: String,
     },
 }
 
 impl StoreError {
-    /// Which exit code it leads to.
+    /// Returns the class that decides the exit code.
     pub fn class(&self) -> FailureClass {
         use StoreError as E;
         match self {
@@ -323,7 +323,6 @@ impl StoreError {
     }
 }
 
-/// What went wrong when the system was asked to do `operation` on `path`.
 pub(super) fn io_error(operation: Operation, path: &Path) -> impl Fn(io::Error) -> StoreError {
     let path = path.to_owned();
     move |reason| {
@@ -348,7 +347,6 @@ pub(super) fn io_error(operation: Operation, path: &Path) -> impl Fn(io::Error) 
     }
 }
 
-/// What went wrong when SQLite was asked to do `operation` on `path`.
 pub(super) fn sqlite_error(
     operation: Operation,
     path: &Path,
@@ -357,7 +355,7 @@ pub(super) fn sqlite_error(
     move |reason| classify(operation, path.clone(), reason)
 }
 
-/// The message of SQLite, followed by its code where that is not the message.
+/// Formats an SQLite error: its message, followed by its code unless that is the message.
 fn sqlite_words(reason: &rusqlite::Error) -> String {
     match reason {
         rusqlite::Error::SqliteFailure(code, Some(message)) => format!("{message}: {code}"),
@@ -370,7 +368,7 @@ fn classify(operation: Operation, path: PathBuf, reason: rusqlite::Error) -> Sto
     let damaged = |path, what: String| StoreError::Damaged { path, what };
     let (code, extended) = match &reason {
         rusqlite::Error::SqliteFailure(error, _) => (error.code, error.extended_code),
-        // Reading a column as what it is not: the file does not hold what its schema says.
+        // A column of the wrong type: the file contradicts its schema.
         rusqlite::Error::FromSqlConversionFailure(_, _, what) => return damaged(path, what.to_string()),
         rusqlite::Error::IntegralValueOutOfRange(_, number) => {
             return damaged(path, format!("a number is {number}, which is impossible"));
@@ -403,13 +401,13 @@ fn classify(operation: Operation, path: PathBuf, reason: rusqlite::Error) -> Sto
         Code::SystemIoFailure if extended == rusqlite::ffi::SQLITE_IOERR_SHORT_READ => {
             damaged(path, "its end is missing".into())
         }
-        // A table or column that is not there, a schema that does not parse.
+        // A table or column is missing, or the schema does not parse.
         Code::Unknown if operation == Operation::Read => damaged(path, reason.to_string()),
         _ => StoreError::Sqlite { operation, path, reason },
     }
 }
 
-/// How SQLite says that the system knows no locks (network file systems without a lock server answer ENOTSUP).
+/// Extended codes for a file system without locks (network file systems without a lock server answer ENOTSUP).
 const LOCK_FAILURES: [i32; 4] = [
     rusqlite::ffi::SQLITE_IOERR_LOCK,
     rusqlite::ffi::SQLITE_IOERR_RDLOCK,

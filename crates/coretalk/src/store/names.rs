@@ -1,10 +1,9 @@
-//! [`Names`]: what output calls the runs of a directory.
+//! [`Names`]: short names of the runs in a directory.
 
-/// The shortest end of an id that selects a run: ids of one hour begin alike, their ends are random.
+/// Minimum length of an id suffix that selects a run. Suffixes, because ids of one hour begin alike and end randomly.
 pub(super) const MIN_END: usize = 4;
 
-/// The ids of a directory in the order of their letters from the front and from the back, for the names of all of them
-/// without comparing each with each.
+/// Ids of a directory, sorted forwards and backwards, so that naming all runs does not compare every pair.
 ///
 /// ```
 /// # use coretalk::store::Names;
@@ -20,7 +19,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of runs with these ids.
+    /// Creates the table for runs with these ids.
     pub fn of(ids: impl IntoIterator<Item = String>) -> Names {
         let sorted = |mut ids: Vec<String>| {
             ids.sort_unstable();
@@ -31,8 +30,8 @@ impl Names {
         Names { backwards: sorted(ids.iter().map(|id| backwards(id)).collect()), ids }
     }
 
-    /// The shortest end of an id, four characters at least, with which no other id ends or begins: what output calls a
-    /// run, and [`find`](super::find) finds it by.
+    /// Returns the name of a run in output, by which [`find`](super::find) finds it: the shortest suffix of at least
+    /// four characters that neither begins nor ends another id.
     pub fn short<'a>(&self, id: &'a str) -> &'a str {
         let reversed = backwards(id);
         let mut ends = (MIN_END..id.len()).filter_map(|length| id.get(id.len() - length..));
@@ -47,7 +46,7 @@ fn backwards(id: &str) -> String {
     id.chars().rev().collect()
 }
 
-/// Whether of these no other than this one begins like this.
+/// Whether no other id in the sorted list begins with `beginning`.
 fn is_alone(sorted: &[String], beginning: &str, one: &str) -> bool {
     let from = sorted.partition_point(|id| id.as_str() < beginning);
     sorted[from..].iter().take(2).take_while(|id| id.starts_with(beginning)).all(|id| id == one)

@@ -1,5 +1,4 @@
-//! [`NewRun`]: what is known of a run before its first round, and the file that is made of it under a temporary name
-//! and given its own.
+//! [`NewRun`]: the data of a run before its first round, and creation of its file under a temporary name.
 
 use super::error::{Operation, StoreError, io_error, sqlite_error};
 use super::run_file::journal;
@@ -15,29 +14,28 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Everything that is known of a run before its first round.
+/// Data of a run before its first round.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRun<'a> {
-    /// What it is called; `complete`, `segments` and `tags` are the file's to keep.
+    /// Names and state; the file sets `complete`, `segments` and `tags` itself.
     pub header: &'a RunHeader,
-    /// What it is measured under.
+    /// Environment of the measurement.
     pub environment: &'a Environment,
-    /// What `doctor` said.
+    /// Findings of `doctor`.
     pub findings: &'a [DoctorFinding],
-    /// What the machine reported of its structure.
+    /// Reported topology.
     pub topology: &'a Topology,
-    /// What it is to measure.
+    /// Settings of the measurements.
     pub settings: RunSettings<'a>,
-    /// Which CPUs the process may use.
+    /// CPUs that the process may use.
     pub allowed: &'a CpuSet,
 }
 
-/// The file of a run in a directory.
 pub fn file_of(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{id}.{ENDING}"))
 }
 
-/// Makes the file of a new run, which has its name once it is whole.
+/// Creates the file of a new run; it gets its name once it is complete.
 pub fn create_file(
     directory: &Path,
     path: &Path,
@@ -49,7 +47,7 @@ pub fn create_file(
     write_new(&new, run, plan).and_then(|()| rename_synced(&new, path)).inspect_err(|_| discard(&new))
 }
 
-/// Copies a file that was written elsewhere to its destination, where it has its name once it is whole.
+/// Copies a run file to its destination, where it gets its name once it is complete.
 pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
     let directory = destination.parent().unwrap_or(Path::new("."));
     let id = destination.file_stem().unwrap_or_default().to_string_lossy();
@@ -64,10 +62,9 @@ pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Writes the file of a new run in one transaction.
 fn write_new(path: &Path, run: &NewRun<'_>, plan: (u32, u32)) -> Result<(), StoreError> {
     let error = sqlite_error(Operation::Create, path);
-    // Makes the file here, so that the system's own reason for a refusal is heard.
+    // Not left to SQLite, which would hide the system's reason for a failure.
     File::create_new(path).map_err(io_error(Operation::Create, path))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(error.clone())?;
@@ -116,7 +113,7 @@ fn write_first_rows(
     rows::write_environment(&transaction, run.environment)?;
     rows::write_findings(&transaction, run.findings)?;
     rows::write_topology(&transaction, run.topology)?;
-    // Comparisons are kept as series are: a trial is a piece of work on a placement.
+    // A comparison is stored as series: each trial is a piece of work on a placement.
     let placed = run.settings.place.map(PlaceSettings::to_series);
     let series = run.settings.series.or(placed.as_ref());
     rows::write_settings(&transaction, run.settings.latency, series)?;
@@ -133,12 +130,12 @@ fn write_first_rows(
     transaction.commit()
 }
 
-/// A name that no listing shows.
+/// Returns a name that listings skip.
 fn temporary(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!(".{id}.{ENDING}-new"))
 }
 
-/// Removes what crashes left half made: making a file takes a moment, an hour later nobody is at it any more.
+/// Removes incomplete files that are older than an hour: creating one takes a moment, so a crash left them.
 fn sweep(directory: &Path) {
     const OLD: Duration = Duration::from_secs(3600);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -152,10 +149,10 @@ fn sweep(directory: &Path) {
     }
 }
 
-/// Gives a finished file its name, so that a crash leaves it under either and never in part.
+/// Renames a complete file, so that a crash leaves it under one of the two names and never partly written.
 fn rename_synced(new: &Path, path: &Path) -> Result<(), StoreError> {
     fs::rename(new, path).map_err(io_error(Operation::Create, path))?;
-    // The name itself is data of the directory. Not every system can sync one; those order names by themselves.
+    // The name is data of the directory. Some systems cannot sync a directory; they order renames by themselves.
     if let Some(Ok(directory)) = path.parent().map(File::open) {
         let _ = directory.sync_all();
     }

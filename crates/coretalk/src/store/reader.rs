@@ -1,4 +1,4 @@
-//! Reading what was measured: round by round, and as the [`Record`] that analysis takes.
+//! Reads measurements: round by round, and as the [`Record`] for analysis.
 
 use super::codec::{Damage, Events, Shapes, checksum, decode_recordings, decode_trials, kernel};
 use super::error::{Operation, StoreError, sqlite_error};
@@ -11,14 +11,14 @@ use coretalk_model::place::{PlaceSettings, analyse_places};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
 
-/// Which raw ticks to read; they are most of a small machine's file.
+/// Which raw ticks to read; they are most of the file of a small machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawTicks {
     /// None.
     Leave,
-    /// Those that results need: of tails and imitations.
+    /// Those that results need: tails and imitations.
     ForResults,
-    /// All that the file has.
+    /// All in the file.
     All,
 }
 
@@ -33,7 +33,7 @@ impl RawTicks {
 }
 
 impl RunFile {
-    /// Everything that output needs.
+    /// Reads all data for output.
     ///
     /// # Errors
     /// [`StoreError`]: the file is damaged or could not be read.
@@ -41,7 +41,7 @@ impl RunFile {
         Ok(self.report_and_record()?.0)
     }
 
-    /// [`report`](RunFile::report) with [`record`](RunFile::record), read once.
+    /// Reads [`report`](RunFile::report) and [`record`](RunFile::record) in one pass.
     ///
     /// # Errors
     /// As [`report`](RunFile::report).
@@ -60,7 +60,7 @@ impl RunFile {
         let (mut series, mut place) = (None, None);
         if let Some(settings) = self.series_settings()? {
             let record = self.series_record(&settings)?;
-            // Comparisons are kept as series are: a trial is a piece of work on a placement.
+        // A comparison is stored as series: each trial is a piece of work on a placement.
             if let Some(settings) = PlaceSettings::of_series(&settings) {
                 let result = analyse_places(&settings, &record);
                 place = Some(PlaceReport { settings, result });
@@ -75,7 +75,7 @@ impl RunFile {
         Ok((report, record))
     }
 
-    /// What was asked of series; `None` for a run that asked for none.
+    /// Reads the settings of series; `None` if the run has none.
     ///
     /// # Errors
     /// As [`report`](RunFile::report).
@@ -83,10 +83,10 @@ impl RunFile {
         self.read(rows::read_series_settings)
     }
 
-    /// Hands over the passes of series with these settings in the order made, one at a time.
+    /// Calls `take` with each pass of series, in the order made.
     ///
     /// # Errors
-    /// As [`report`](RunFile::report); passes before the damaged one have been handed over.
+    /// As [`report`](RunFile::report); `take` has then received the passes before the damaged one.
     pub fn each_pass(
         &self,
         settings: &SeriesSettings,
@@ -112,7 +112,7 @@ impl RunFile {
         Ok(())
     }
 
-    /// The results of the passes of series with these settings, and how they ended.
+    /// Reads all passes of series and how they ended.
     ///
     /// # Errors
     /// As [`report`](RunFile::report).
@@ -133,17 +133,17 @@ impl RunFile {
         self.record_of(&self.topology()?, self.settings()?.as_ref())
     }
 
-    /// Hands over the rounds in the order performed, each with the number of its segment, one at a time: a run over
-    /// 1,024 CPUs has four million visits.
+    /// Calls `take` with each round and the number of its segment, in the order performed; one at a time, because a run
+    /// over 1,024 CPUs has four million visits.
     ///
     /// # Errors
-    /// As [`report`](RunFile::report); rounds before the damaged one have been handed over.
+    /// As [`report`](RunFile::report); `take` has then received the rounds before the damaged one.
     pub fn each_round(&self, raw: RawTicks, take: impl FnMut(u32, RecordedRound)) -> Result<(), StoreError> {
         let plan = self.plan(&self.topology()?, self.settings()?.as_ref())?;
         self.each_round_of(plan.len() as u32, raw, take)
     }
 
-    /// Which kernels on which homes its trials timed.
+    /// Reads the kernels and homes that the trials timed.
     pub(super) fn shapes(&self) -> Result<Shapes, StoreError> {
         let shapes = self.read(|db| {
             let mut select = db.prepare("SELECT shape, spans, spans_check FROM shapes ORDER BY shape")?;
@@ -196,7 +196,7 @@ impl RunFile {
         mut take: impl FnMut(u32, RecordedRound),
     ) -> Result<(), StoreError> {
         let error = sqlite_error(Operation::Read, &self.path);
-        // A transaction, so that a run that is still being measured is seen as it was at one moment.
+        // A transaction gives a consistent snapshot of a run that is still being measured.
         let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
         let shapes = self.shapes()?;
         let counts = self.settings()?.map_or(Counts::Adaptive, |settings| settings.counts);
@@ -260,7 +260,7 @@ impl RunFile {
     }
 }
 
-/// The columns of a round beside its blob.
+/// Columns of a round other than its blob.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoundKey {
     pub segment: u32,
@@ -271,7 +271,7 @@ pub(super) struct RoundKey {
 }
 
 impl RoundKey {
-    /// What the check sum of the blob covers besides the blob.
+    /// Returns the bytes that the checksum of the blob covers in addition to the blob.
     pub fn bytes(&self) -> [u8; 25] {
         let mut bytes = [0; 25];
         bytes[0..4].copy_from_slice(&self.segment.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Going on with a run: the same machine, the same tool, a new segment.
+//! Resuming a run: the same machine and tool, a new segment.
 
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
@@ -10,29 +10,29 @@ use coretalk_model::stats::MAX_ANALYSES;
 use coretalk_model::{CpuSet, Environment, Picos, Topology};
 use std::path::Path;
 
-/// Under what a run is measured, or would be now.
+/// Conditions of a measurement: those of a run, or the present ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conditions {
-    /// The machine.
+    /// Facts about the machine.
     pub environment: Environment,
-    /// Which CPUs the process may use.
+    /// CPUs that the process may use.
     pub allowed: CpuSet,
 }
 
-/// Why a run cannot go on here: exit code 3.
+/// Difference between a run and this machine that prevents resuming: exit code 3.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("resume on this machine: the run was made with {what} {was}, but here it is {here}; start a new run")]
 pub struct ResumeRefusal {
-    /// What differs: `the CPU`, `the kernel` …
+    /// Fact that differs: `the CPU`, `the kernel` …
     pub what: &'static str,
-    /// As the run says.
+    /// Its value in the run.
     pub was: String,
-    /// As it is now.
+    /// Its present value.
     pub here: String,
 }
 
-/// Whether numbers measured in two segments belong into one run: CPU model, kernel, tool version and allowed CPUs must
-/// agree, versions of runtimes too, and simulated machines go with themselves only.
+/// Checks that numbers of two segments may share a run: CPU model, kernel, tool version, allowed CPUs and runtime
+/// versions must agree, and a simulated machine matches only itself.
 ///
 /// # Errors
 /// [`ResumeRefusal`] names the first difference.
@@ -51,7 +51,7 @@ pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefus
             ("the allowed CPUs", conditions.allowed.to_string()),
         ]
     };
-    // Of runtimes: of one that is not here any more there are no new passes.
+    // A runtime that is no longer installed makes no new passes, so it cannot conflict.
     for (name, was) in &was.environment.runtimes {
         if let Some(here) = here.environment.runtimes.get(name).filter(|here| *here != was) {
             let named = |version: &str| format!("{name} {version}");
@@ -66,38 +66,38 @@ pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefus
     Ok(())
 }
 
-/// A run that goes on.
+/// A run opened to continue it.
 #[derive(Debug)]
 pub struct ResumedRun {
-    /// Writes the new segment.
+    /// Writer of the new segment.
     pub writer: RunWriter,
-    /// What the run is called; its segments count the new one.
+    /// Names and state of the run; `segments` includes the new one.
     pub header: RunHeader,
-    /// What is asked of the latency between CPUs, with the new budget where one was given.
+    /// Latency settings, with the new budget if one was given.
     pub settings: Option<LatencySettings>,
-    /// What is asked of series, and what the segments before have said of it.
+    /// Series settings and the passes of earlier segments.
     pub series: Option<(SeriesSettings, SeriesRecord)>,
-    /// What the machine reported of its structure when the run began: the numbers of cells rest on it.
+    /// Topology as reported when the run began; cells are numbered by it.
     pub topology: Topology,
-    /// What the run was measured under when it began; its clock rate is the one to analyse with.
+    /// Environment when the run began; analysis uses its clock rate.
     pub environment: Environment,
-    /// What the segments before have said.
+    /// Visits of earlier segments.
     pub record: Record,
 }
 
-/// Why a run could not be resumed.
+/// Reason why a run could not be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// The file.
+    /// The file prevents it.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The machine.
+    /// The machine prevents it.
     #[error(transparent)]
     Refused(#[from] ResumeRefusal),
 }
 
 impl ResumeError {
-    /// Which exit code it leads to.
+    /// Returns the class that decides the exit code.
     pub fn class(&self) -> FailureClass {
         match self {
             ResumeError::Store(error) => error.class(),
@@ -107,11 +107,11 @@ impl ResumeError {
 }
 
 impl RunWriter {
-    /// Opens a run to go on with it and begins a new segment. Whether there is anything left to do is for the caller
-    /// to see first: [`RunFile::header`] says whether the run is complete.
+    /// Opens a run and begins a new segment. The caller first checks with [`RunFile::header`] whether the run is
+    /// complete.
     ///
     /// # Errors
-    /// [`ResumeError`]; the file is then as it was.
+    /// [`ResumeError`]; the file is then unchanged.
     pub fn resume(path: &Path, here: &Conditions, budget: Option<Picos>) -> Result<ResumedRun, ResumeError> {
         let file = RunFile::open(path)?;
         let was = Conditions { environment: file.environment()?, allowed: file.allowed()? };

@@ -1,5 +1,5 @@
-//! Stored rows: their fields have their names here, so that a change of the domain types is a decision about the format
-//! and not an accident; a test holds the words of settings.
+//! Stored rows. They repeat the fields of the domain types, so that changing a domain type does not silently change the
+//! format; a test pins the words of settings.
 
 mod machine;
 mod series;
@@ -22,10 +22,10 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Rates that counters may have, in Hz: what lies outside is damage.
+/// Valid rates of counters in Hz; others count as damage.
 pub(super) const COUNTERS_HZ: RangeInclusive<f64> = 1e3..=1e12;
 
-/// Writes the fields of a row struct as one JSON value per key; unknown ones (null) are left out.
+/// Writes the fields of a row struct as one JSON value per key; null fields are left out.
 fn write_keys(db: &Connection, table: &str, fields: &impl serde::Serialize) -> rusqlite::Result<()> {
     let value = serde_json::to_value(fields)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -36,7 +36,7 @@ fn write_keys(db: &Connection, table: &str, fields: &impl serde::Serialize) -> r
     Ok(())
 }
 
-/// Reads what [`write_keys`] wrote; keys that the struct does not know are passed over.
+/// Reads what [`write_keys`] wrote; ignores unknown keys.
 fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Result<T> {
     let mut select = db.prepare(&format!("SELECT key, value FROM {table}"))?;
     let mut fields = Map::new();
@@ -51,8 +51,8 @@ fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Res
     serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(1, format!("{table}: {error}")))
 }
 
-/// The CPUs that went away in the last segment, in the order in which they were missed, which stand among the decisions
-/// of a run: what earlier segments missed was measured since, or is missed again.
+/// Reads the CPUs that went offline in the last segment, in the order noticed, from the decisions of the run. Those of
+/// earlier segments have been measured since, or are missing again.
 pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<Departure>> {
     let last: u32 = db.query_row("SELECT ifnull(max(segment), 0) FROM segments", [], |row| row.get(0))?;
     let mut select = db.prepare("SELECT key, value FROM decisions WHERE key LIKE 'departed:%'")?;
@@ -66,7 +66,7 @@ pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<Departure>>
     Ok(departed.into_iter().map(|(_, departure)| departure).collect())
 }
 
-/// Seeds are kept in decimal, as text: readers of JSON take numbers above 2⁵³ for others.
+/// Stores seeds as decimal text: many JSON readers round numbers above 2⁵³.
 mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -79,24 +79,22 @@ mod decimal {
     }
 }
 
-/// A column that holds JSON.
 pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     let name = row.as_ref().column_name(column).unwrap_or_default();
     serde_json::from_str(&text).map_err(|error| conversion(column, format!("the column `{name}`: {error}")))
 }
 
-/// A column that holds a time in picoseconds.
 pub(super) fn time(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     let time = u64::try_from(value).ok().filter(|&time| time <= MAX_PS);
     time.ok_or_else(|| conversion(column, format!("{value} ps is no time of a run")))
 }
 
-/// What must be above zero is at least this.
+/// Lower bound for numbers that must be positive.
 const SMALLEST: f64 = 1e-9;
 
-/// A number within bounds; none that is not a number is.
+/// Checks that a number is within bounds; NaN never is.
 fn within<T: PartialOrd + Display>(what: &str, value: T, bounds: RangeInclusive<T>) -> rusqlite::Result<T> {
     if bounds.contains(&value) {
         Ok(value)
@@ -105,7 +103,6 @@ fn within<T: PartialOrd + Display>(what: &str, value: T, bounds: RangeInclusive<
     }
 }
 
-/// A moment in RFC 3339.
 pub(super) fn moment(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
     let text: String = row.get(column)?;
     match text.parse::<jiff::Timestamp>() {
@@ -114,7 +111,7 @@ pub(super) fn moment(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result
     }
 }
 
-/// CPUs of which each stands there once.
+/// Checks that no CPU is listed twice.
 fn once(cpus: &[CpuId]) -> rusqlite::Result<()> {
     let mut seen = BTreeSet::new();
     match cpus.iter().find(|cpu| !seen.insert(**cpu)) {
@@ -123,10 +120,10 @@ fn once(cpus: &[CpuId]) -> rusqlite::Result<()> {
     }
 }
 
-/// The most letters that are told of what is wrong with a column: the words of a reader of JSON repeat its text.
+/// Maximum characters of an error text: a JSON parser may repeat its whole input.
 const MAX_TOLD: usize = 80;
 
-/// What is wrong with a column, in a sentence that has to say which column that is. `column` is its place in the row.
+/// Makes an error for a damaged column; `error` must name the column. `column` is its position in the row.
 pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error {
     let mut told = error.to_string();
     if let Some((end, _)) = told.char_indices().nth(MAX_TOLD) {
@@ -136,7 +133,7 @@ pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error 
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, told.into())
 }
 
-/// The value of this name in a closed list.
+/// Finds the value with this name in a closed list.
 fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> rusqlite::Result<T> {
     all.iter()
         .copied()

@@ -1,4 +1,4 @@
-//! [`RunFile`]: a run file opened for reading, after every check that keeps damage from becoming numbers.
+//! [`RunFile`]: a run file opened for reading, with the checks that keep damage from becoming numbers.
 
 use super::BLOB_LIMIT_BYTES;
 use super::codec::checksum;
@@ -16,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
+/// Maximum CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
 pub(super) const MAX_CPUS: usize = 8192;
 
 /// First bytes of every SQLite file.
@@ -25,7 +25,7 @@ pub const MAGIC: &[u8] = b"SQLite format 3\0";
 /// How long to wait for another process that is just writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
-/// A run file, opened for reading.
+/// A run file opened for reading.
 #[derive(Debug)]
 pub struct RunFile {
     pub(super) path: PathBuf,
@@ -35,21 +35,21 @@ pub struct RunFile {
 /// One segment of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// When it began, RFC 3339 in UTC.
+    /// Start time, RFC 3339 in UTC.
     pub started: String,
     /// Ticks per second of its clock.
     pub clock_hz: f64,
-    /// Smallest visible step of its clock in nanoseconds; `None` where unknown.
+    /// Smallest visible step of its clock in nanoseconds, if known.
     pub step_ns: Option<f64>,
-    /// `complete`, `budget` or `interrupted`; `None` while it is measured, or after a crash.
+    /// `complete`, `budget` or `interrupted`; `None` during the measurement and after a crash.
     pub ended: Option<String>,
 }
 
 impl RunFile {
-    /// Opens a run file: rolls back what a crash left half written, and brings an older file to the newest schema.
+    /// Opens a run file, rolls back an unfinished write, and migrates an older file to the newest schema.
     ///
     /// # Errors
-    /// [`StoreError`] says what the file is instead. Nothing is created or changed beside foreign files.
+    /// [`StoreError`] says what the file is instead. Next to a foreign file, nothing is created or changed.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
         let (mut file, found) = RunFile::opened(path, |file| file.check_schema(None))?;
         file.read(|db| db.execute_batch("COMMIT"))?;
@@ -59,7 +59,7 @@ impl RunFile {
         Ok(file)
     }
 
-    /// What one table says, which every version has: of the rest nothing is checked and nothing read.
+    /// Reads one table that every version has, without checking or reading the others.
     pub(super) fn peek<T>(
         path: &Path,
         table: &str,
@@ -72,8 +72,9 @@ impl RunFile {
         RunFile::opened(path, read).map(|(_, read)| read)
     }
 
-    /// Opens it, and looks at it for the first time: this rolls back a crash and reads the schema. All in one transaction,
-    /// as another process may be migrating the file, and as each further one would take the locks again; it is still open.
+    /// Opens the file and runs `read` in a transaction that stays open; the first read rolls back a crash. One
+    /// transaction, because another process may be migrating the file and because each further one would take the locks
+    /// again.
     fn opened<T>(
         path: &Path,
         read: impl Fn(&RunFile) -> Result<T, StoreError>,
@@ -91,12 +92,12 @@ impl RunFile {
         }
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the run is called and how it went.
+    /// Reads the names and state of the run.
     ///
     /// # Errors
     /// [`StoreError`], as in every other reading method: the file is damaged or could not be read.
@@ -131,7 +132,7 @@ impl RunFile {
         })
     }
 
-    /// What it was measured under.
+    /// Reads the environment of the measurement.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -139,7 +140,7 @@ impl RunFile {
         self.read(rows::read_environment)
     }
 
-    /// What `doctor` said before it.
+    /// Reads the findings of `doctor` before the run.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -147,7 +148,7 @@ impl RunFile {
         self.read(rows::read_findings)
     }
 
-    /// What the machine reported of its structure.
+    /// Reads the topology that the machine reported.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -155,8 +156,7 @@ impl RunFile {
         self.read(rows::read_topology)
     }
 
-    /// What was asked of the latency between CPUs, the budget of the last segment among it; `None` for a run that asked
-    /// for no latency.
+    /// Reads the latency settings, with the budget of the last segment; `None` for a run without a latency map.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -168,7 +168,7 @@ impl RunFile {
         }
     }
 
-    /// The CPUs that were asked for, in matrix order.
+    /// Reads the requested CPUs, in matrix order.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -179,7 +179,7 @@ impl RunFile {
         }
     }
 
-    /// Which CPUs the process was allowed to use.
+    /// Reads the CPUs that the process was allowed to use.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -190,7 +190,7 @@ impl RunFile {
         })
     }
 
-    /// The segments in order.
+    /// Reads the segments in order.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -213,7 +213,7 @@ impl RunFile {
         })
     }
 
-    /// The choices that were made on the way: key and JSON.
+    /// Reads the decisions made during the run: key and JSON.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -225,7 +225,7 @@ impl RunFile {
         })
     }
 
-    /// The number of rounds, without reading them; zero for a run that ended before its first slot.
+    /// Counts the rounds without reading them; zero for a run that ended before its first slot.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -235,8 +235,8 @@ impl RunFile {
         })
     }
 
-    /// The pairs that visits speak about. A list that this version would number in another way than the one that
-    /// measured is refused: visits would be shown on the wrong pairs.
+    /// Returns the pairs by cell number. Fails if this version numbers them differently from the version that measured:
+    /// visits would be shown for the wrong pairs.
     pub(super) fn plan(
         &self,
         topology: &Topology,
@@ -277,9 +277,10 @@ impl RunFile {
         })
     }
 
-    /// The version of the schema, if it is that of a run file to the last object, or in that of one name.
+    /// Returns the schema version after comparing the schema with the expected one: all objects, or only the one named.
     fn check_schema(&self, only: Option<&str>) -> Result<u32, StoreError> {
-        // First, as this alone needs no schema: to read that, SQLite would take locks of its own outside of a transaction.
+        // First, because this alone needs no schema: to read that outside a transaction, SQLite would take locks of its
+        // own.
         let version = self.read(|db| db.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
         if version > VERSION {
             return Err(StoreError::Newer { path: self.path.clone(), found: version, known: VERSION });
@@ -291,13 +292,13 @@ impl RunFile {
     }
 }
 
-/// The number of pairs, and a check sum of which and in what order.
+/// Returns the number of pairs and a checksum of their order.
 pub(super) fn fingerprint(plan: &[[CpuId; 2]]) -> (u32, u32) {
     let bytes: Vec<u8> = plan.iter().flatten().flat_map(|cpu| cpu.0.to_le_bytes()).collect();
     (plan.len() as u32, checksum(&[&bytes]))
 }
 
-/// The pairs of a run that is about to be made, if a file can hold it.
+/// Returns the pairs of a new run, if a file can hold them.
 pub(super) fn plan_of(
     path: &Path,
     topology: &Topology,
@@ -318,7 +319,7 @@ pub(super) fn plan_of(
     }
 }
 
-/// Opens SQLite on a file that is there, and makes it distrust the file. Nothing is read of it yet, and no lock taken.
+/// Opens an existing file in SQLite, with protection against hostile contents. Reads nothing and takes no lock.
 pub(super) fn connect(path: &Path, locks: Option<&str>) -> Result<Connection, StoreError> {
     let error = sqlite_error(Operation::Read, path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -339,9 +340,9 @@ fn distrust(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("PRAGMA cell_size_check = ON")
 }
 
-/// Looks at the first bytes, before SQLite does: tells a run file from everything else without creating anything.
+/// Checks the first bytes before SQLite does, which identifies foreign files without creating anything.
 pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
-    // A slot may just be on its way to the disk: the first page says more than has arrived, until it has.
+    // While a slot is being written, the first page may announce a larger size than the file has yet.
     for _ in 0..2 {
         match inspect_once(path) {
             Err(StoreError::Truncated { .. }) => std::thread::sleep(Duration::from_millis(1)),
@@ -360,14 +361,14 @@ fn inspect_once(path: &Path) -> Result<(), StoreError> {
         bytes => u64::from(bytes),
     };
     let expected = page * u64::from(number(28));
-    // With a journal, the crash that cut it off is about to be rolled back.
+    // If there is a journal, the rollback will repair the truncation.
     if length < expected && !has_journal(path) {
         return Err(StoreError::Truncated { path: path.to_owned(), expected, found: length });
     }
     Ok(())
 }
 
-/// The header of a SQLite file (its format is frozen: sqlite.org/fileformat.html, "The Database Header").
+/// Reads the header of a SQLite file (its format is frozen: sqlite.org/fileformat.html, "The Database Header").
 fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
     let metadata = std::fs::metadata(path).map_err(io_error(Operation::Open, path))?;
     let foreign = |what| StoreError::Foreign { path: path.to_owned(), what };
@@ -412,7 +413,7 @@ fn has_journal(path: &Path) -> bool {
     std::fs::metadata(journal(path)).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// The file in which SQLite keeps what it must roll back after a crash.
+/// Returns the path of SQLite's rollback journal.
 pub(super) fn journal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-journal");

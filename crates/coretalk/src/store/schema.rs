@@ -1,20 +1,20 @@
-//! The schema of run files and its migrations: append-only, one number each, described in docs/format/run-file.md.
+//! Schema of run files and its numbered, append-only migrations; docs/format/run-file.md describes it.
 
 use coretalk_model::excerpt;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// "CTLK" in the header of every run file, so that `file` and we know one when we see it.
+/// "CTLK" in the header of every run file, by which `file` and coretalk recognise one.
 pub const APPLICATION_ID: i32 = 0x4354_4C4B;
 
-/// What makes a file of version `n` from one of version `n - 1`: **append, never edit**, files of every version are
-/// out there. The first one makes a new file.
+/// Migrations from version `n - 1` to `n`; the first creates a new file. **Append, never edit**: files of every version
+/// exist.
 ///
 /// No STRICT tables: the `sqlite3` of systems that are still in use (3.26) could not open them.
 pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
-/// The version that this tool writes.
+/// Schema version that this tool writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
 const V1: &str = r#"
@@ -104,7 +104,7 @@ CREATE VIEW progress AS
     FROM rounds JOIN purposes USING (purpose) GROUP BY segment, purpose, pass;
 "#;
 
-/// Series: what every probe but the latency map measures.
+/// Adds series: the results of every probe except the latency map.
 const V2: &str = r#"
 CREATE TABLE series_settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE trials (
@@ -129,19 +129,19 @@ CREATE VIEW series AS SELECT
     FROM passes JOIN trials USING (trial);
 "#;
 
-/// Trials whose raw ticks stand in the place of their summary: what follows from ticks rests on the clock of the segment.
+/// Adds the clock step: raw ticks may replace the summary of a trial, which then depends on the clock of the segment.
 const V3: &str = "ALTER TABLE segments ADD COLUMN step_ns REAL;";
 
-/// What the machine reports beside groups of CPUs, and with it a level that older versions do not know.
+/// Adds reported facts that are not groups of CPUs, and with them a level that older versions do not know.
 const V4: &str = "CREATE TABLE beside (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;";
 
-/// Takes a file from its version to the newest, all or nothing. The caller has made sure that it is not newer.
+/// Migrates a file to the newest version in one transaction. The caller has checked that it is not newer.
 ///
 /// # Errors
-/// SQLite's; the file is then as it was.
+/// SQLite failed; the file is then unchanged.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Read inside the transaction: another process may have migrated it meanwhile.
+    // Read inside the transaction: another process may have migrated the file meanwhile.
     let version: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for migration in migrations.iter().skip(version as usize) {
         transaction.execute_batch(migration)?;
@@ -150,17 +150,17 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusql
     transaction.commit()
 }
 
-/// The objects of a schema by name: the kind of each, and the text that made it (none of an index that SQLite made).
+/// Schema objects by name, each with its kind and SQL text (`None` for an index that SQLite made).
 type Objects = BTreeMap<String, (String, Option<String>)>;
 
-/// What is in the schema of a file that is not in that of its version, or is missing there, or what of this is called
-/// `only`; `None` where nothing is.
+/// Finds a difference between the schema of a file and the one of its version, restricted to the object `only` if
+/// given.
 ///
-/// Everything else would act when rows are read or written: a trigger changes what was measured, and a view, a generated
-/// column or a virtual table computes for as long as it likes.
+/// Unknown objects would act when rows are read or written: a trigger changes measurements, and a view, a generated
+/// column or a virtual table may compute without end.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite failed.
 pub(super) fn contradiction(
     db: &Connection,
     version: u32,
@@ -190,7 +190,7 @@ fn object(row: &rusqlite::Row<'_>) -> rusqlite::Result<(String, (String, Option<
     Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
 }
 
-/// The schema of a version, as SQLite has it of a file that was made by its migrations.
+/// Returns the schema of a version, as SQLite stores it after the migrations.
 fn objects_of(version: u32) -> rusqlite::Result<&'static Objects> {
     static SCHEMAS: [OnceLock<Objects>; MIGRATIONS.len() + 1] =
         [const { OnceLock::new() }; MIGRATIONS.len() + 1];

@@ -1,5 +1,4 @@
-//! What runs are called: tags, which users give, and how what a user types becomes a run file: `latest`, `latest~N`, a tag,
-//! the beginning of an id, a path.
+//! Selection of runs: resolves `latest`, `latest~N`, a tag, part of an id or a path to a run file, and sets tags.
 
 use super::directory::{Directory, id_of};
 use super::error::{Operation, StoreError, sqlite_error};
@@ -11,24 +10,24 @@ use rusqlite::{Connection, OptionalExtension};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// A run that was found.
+/// The run that a selector names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// What the user should know: that several runs have this tag.
+    /// Note for the user: several runs have this tag.
     pub notice: Option<String>,
 }
 
-/// Finds a run, in this order: `latest` and `latest~N`, the beginning of an id or, from four characters on, its end, where
-/// one run has it, a tag (of equal ones that given last), and a path. The id comes first because it is in the name of the
-/// file: tags are in the files, and every one has to be read for them.
+/// Finds a run. Tries in this order: `latest` and `latest~N`; a unique prefix of an id, or a unique suffix of at least
+/// four characters; a tag (the one given last, if several runs have it); a path. Ids come first because they are file
+/// names, while tags require reading every file.
 ///
 /// # Errors
-/// [`StoreError::UnknownRun`] says what there is instead, [`StoreError::AmbiguousRun`] what fits.
+/// [`StoreError::UnknownRun`] names the existing runs, [`StoreError::AmbiguousRun`] the matching ones.
 pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found, StoreError> {
     let path = Path::new(&selector);
-    // What is not text is the name of a file: no tag and no id is equal to it.
+    // A selector that is not text can only be a path: no tag and no id equals it.
     let selector: &str = &path.to_string_lossy();
     let files = directory.files()?;
     let unknown = |why| StoreError::UnknownRun { selector: excerpt(selector), why };
@@ -54,14 +53,14 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
     if path.is_file() {
         return Ok(Found { path: path.into(), notice: None });
     }
-    // Neither is opened: a pipe would wait for somebody to write.
+    // Neither is opened: opening a pipe would block until it has a writer.
     let there = std::fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_dir()) {
         let what = "it is not a regular file but a pipe, a device or a socket";
         return Err(StoreError::Foreign { path: path.into(), what });
     }
     if is_path || selector.ends_with(&format!(".{}", super::ENDING)) {
-        // Meant as a path: nobody looks for it in the store.
+        // A path, so the store is not searched.
         if there.is_some() {
             return Err(StoreError::Foreign { path: path.into(), what: "it is a directory" });
         }
@@ -70,17 +69,17 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
     Err(unknown(what_there_is(directory, &files)))
 }
 
-/// The files whose id begins with what was typed, or from four characters on ends with it.
+/// Returns the files whose id begins with `typed`, or ends with it from four characters on.
 pub(super) fn with_id<'a>(files: &'a [PathBuf], typed: &str) -> Vec<&'a PathBuf> {
     let typed = typed.to_ascii_lowercase();
-    // A beginning and an end alike: what output calls a run may begin the id of another.
+    // Prefixes and suffixes are treated alike: the short name of one run may begin the id of another.
     let fits = |id: &str| {
         !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= MIN_END && id.ends_with(&typed)))
     };
     files.iter().filter(|path| fits(&id_of(path))).collect()
 }
 
-/// `latest` is 0, `latest~2` is 2; something that is not `latest` is none at all, and `latest~x` is nonsense.
+/// Parses `latest` as 0 and `latest~2` as 2; `None` for another selector, `Some(None)` for `latest~x`.
 fn steps_back(selector: &str) -> Option<Option<usize>> {
     let rest = selector.strip_prefix("latest")?;
     match rest.strip_prefix('~') {
@@ -90,7 +89,7 @@ fn steps_back(selector: &str) -> Option<Option<usize>> {
     }
 }
 
-/// Files that cannot be read have no tags: `runs` says why.
+/// Finds a run by tag. Skips unreadable files; the command `runs` reports those.
 fn by_tag(files: &[PathBuf], tag: &str) -> Option<Found> {
     let mut with_tag: Vec<(String, &PathBuf)> = Vec::new();
     for path in files {
@@ -120,7 +119,7 @@ fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
 }
 
 impl RunFile {
-    /// The tags with the time when each was given (RFC 3339, UTC), oldest first.
+    /// Reads the tags with the time when each was given (RFC 3339, UTC), oldest first.
     ///
     /// # Errors
     /// [`StoreError`]: the file is damaged or could not be read.
@@ -132,10 +131,10 @@ impl RunFile {
         })
     }
 
-    /// Gives the run a tag; one that it has already becomes the newest.
+    /// Tags the run; an existing tag becomes the newest.
     ///
     /// # Errors
-    /// [`StoreError::BadTag`], or the file could not be written.
+    /// [`StoreError::BadTag`], or the file is not writable.
     pub fn tag(&self, tag: &str) -> Result<(), StoreError> {
         check_tag(self.path.parent().unwrap_or(Path::new("")), tag)?;
         self.db
@@ -145,8 +144,8 @@ impl RunFile {
     }
 }
 
-/// A tag must be typed again and stay itself: `latest` and the ids of the runs beside it already mean something, and a
-/// slash makes it a path.
+/// Checks that a tag selects the same run when typed: it must not be `latest`, part of an id in this directory, or a
+/// path.
 pub(super) fn check_tag(directory: &Path, tag: &str) -> Result<(), StoreError> {
     const LONGEST: usize = 100;
     let bad = |why| Err(StoreError::BadTag { tag: excerpt(tag), why });

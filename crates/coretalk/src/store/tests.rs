@@ -1,4 +1,4 @@
-//! A small vocabulary of runs, and what must hold of their files.
+//! Sample runs, and properties of their files.
 
 mod failures;
 mod resuming;
@@ -18,7 +18,7 @@ use coretalk_model::latency::{
 use coretalk_model::*;
 use std::path::Path;
 
-/// A run on a small machine with everything that a file can hold.
+/// A run on a small machine that uses every feature of the format.
 struct Sample {
     header: RunHeader,
     environment: Environment,
@@ -119,7 +119,7 @@ impl Sample {
     }
 }
 
-/// A slot of two rounds that differs from every other by its number: one of the map, one with raw single events.
+/// A slot of two rounds that is unique by its number: one of the map, one with raw single events.
 fn slot(number: u32) -> Slot {
     let span = |kernel: &'static str, location_ns: f32| SpanSummary {
         kernel: KernelId(kernel.into()),
@@ -178,7 +178,6 @@ fn decision(key: &str, value: &str) -> Decision {
     Decision { key: key.into(), value: value.into() }
 }
 
-/// The names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
@@ -188,7 +187,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Other programs rely on the document for tables and settings, and on the schema of JSON for keys of the environment.
+/// Other programs rely on the document for tables and settings, and on the JSON schema for keys of the environment.
 #[test]
 fn every_table_and_key_stands_in_the_format_document() {
     let read =

@@ -20,10 +20,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a slot waits for a reader; the session stands still meanwhile.
+/// Maximum wait of a slot for a reader; the session stands still meanwhile.
 const BUSY_LIMIT: Duration = Duration::from_secs(30);
 
-/// Upper bounds of machine time: of the map and of the trials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budgets {
     pub map: Picos,
@@ -31,7 +30,7 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    /// A budget for all of a run that had these: shared as they were.
+    /// Divides a new total budget in the proportion of the old ones.
     pub fn shared(whole: Picos, map: Option<Picos>, trials: Option<Picos>) -> Budgets {
         let Some((map, trials)) = map.zip(trials) else { return Budgets { map: whole, trials: whole } };
         let share = map.secs() / (map + trials).secs().max(1e-9);
@@ -40,39 +39,37 @@ impl Budgets {
     }
 }
 
-/// How a map ended that was not asked for: none is left undone.
+/// End of a map that was not requested: nothing is left to do.
 pub(super) const NO_MAP: PartEnd = PartEnd { complete: true, budget_ended: false };
 
 /// A run file being written.
 #[derive(Debug)]
 pub struct RunWriter {
-    /// Where it is written.
     path: PathBuf,
-    /// Where it will be, where that is another place.
+    /// Final path, if it differs.
     destination: Option<PathBuf>,
     pub(super) db: Connection,
     shapes: Shapes,
     segment: u32,
-    /// Of this segment.
     clock: Scale,
     counts: Counts,
-    /// Where trials follow the map: how that ended. The run is not over with it then.
+    /// How the map ended, if trials follow it: the run is not over then.
     pub(super) map_of_both: Option<PartEnd>,
-    /// Whoever raises it need not wait for derived tables.
+    /// Raised to end early, without writing derived tables.
     stop: Stop,
-    /// Whether the last slot said already that the segment was interrupted.
+    /// Whether the last slot already recorded the interruption of the segment.
     interrupted: bool,
 }
 
 impl RunWriter {
-    /// Makes the file of a new run in a directory: written under a temporary name, in one transaction, and renamed, so
-    /// that a run file is valid from the moment it has a name.
+    /// Creates the file of a new run in a directory: written under a temporary name in one transaction, then renamed,
+    /// so a run file is valid from the moment it has a name.
     ///
-    /// Where the file system of the directory refuses locks, the run is written to a local temporary folder and moved
-    /// at the end; [`notice`](RunWriter::notice) says so.
+    /// If the file system of the directory does not support locks, writes the run to a local temporary folder and moves
+    /// it at the end; [`notice`](RunWriter::notice) says so.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing is left behind.
+    /// [`StoreError`]; no files are left.
     pub fn create(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
         fs::create_dir_all(directory).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -89,7 +86,7 @@ impl RunWriter {
         }
     }
 
-    /// Writes the run elsewhere and moves it at the end.
+    /// Writes the run to a temporary folder and moves it at the end.
     pub(super) fn create_apart(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
         let local = std::env::temp_dir().join(format!("coretalk-{}", run.header.id));
         fs::create_dir_all(&local).map_err(io_error(Operation::Create, &local))?;
@@ -116,7 +113,6 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Writes on in a file that is there.
     pub(super) fn on(
         path: PathBuf,
         destination: Option<PathBuf>,
@@ -128,7 +124,7 @@ impl RunWriter {
         let db = connect(&path, None)?;
         db.busy_timeout(BUSY_LIMIT)
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
-            // The first look at the file, which takes a lock: a file system without them is found here.
+            // The first access, which takes a lock: this detects a file system without locks.
             .and_then(|()| db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
             .map_err(sqlite_error(Operation::Write, &path))?;
         let (map_of_both, stop) = (None, Stop::new());
@@ -146,17 +142,17 @@ impl RunWriter {
         })
     }
 
-    /// Derived tables are given up when somebody wishes to end: they say nothing that the rounds do not.
+    /// Sets a flag that skips derived tables when raised: they follow from the rounds.
     pub fn set_stop(&mut self, stop: &Stop) {
         self.stop = stop.clone();
     }
 
-    /// Where the run is, or will be once it is closed.
+    /// Returns the path of the run, which after `close` is its final one.
     pub fn path(&self) -> &Path {
         self.destination.as_deref().unwrap_or(&self.path)
     }
 
-    /// What the user should know: that the run is written elsewhere first.
+    /// Returns a note for the user if the run is written elsewhere first.
     pub fn notice(&self) -> Option<String> {
         let destination = self.destination.as_ref()?;
         Some(format!(
@@ -166,11 +162,10 @@ impl RunWriter {
         ))
     }
 
-    /// Ends the writing: no journal stays beside the file, and a run written elsewhere is moved to its place. Gives
-    /// that place.
+    /// Finishes the file: removes the journal, and moves a run written elsewhere to its destination. Returns that path.
     ///
     /// # Errors
-    /// [`StoreError::NotMoved`] names where the run is instead.
+    /// [`StoreError::NotMoved`] names the path where the run is instead.
     pub fn close(mut self) -> Result<PathBuf, StoreError> {
         self.settle();
         let Some(destination) = self.destination.take() else { return Ok(self.path.clone()) };
@@ -182,8 +177,7 @@ impl RunWriter {
         Ok(destination)
     }
 
-    /// Notes that this segment begins, with its own time line; what followed from the earlier ones is derived anew at
-    /// the end.
+    /// Begins the segment, with its own time line. Clears the derived tables, which are written anew at the end.
     pub(super) fn begin_segment(
         &mut self,
         clock: &ClockFacts,
@@ -202,7 +196,7 @@ impl RunWriter {
         })
     }
 
-    /// One transaction, in which nobody else has begun another segment.
+    /// Runs one transaction, after checking that no other process has begun a newer segment.
     fn write(
         &mut self,
         rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
@@ -230,8 +224,8 @@ impl RunWriter {
         let mut shapes = std::mem::take(&mut self.shapes);
         let mut reducer = Reducer::new(self.clock, self.counts);
         let segment = self.segment;
-        // Most likely the last one: the end is written with it, since each transaction waits for the disk, and whoever
-        // wishes to end waits with it. Whatever comes after all overwrites it.
+        // This slot is probably the last, so the end is written with it: each transaction waits for the disk, and
+        // delays the exit. A later slot or end overwrites it.
         let interrupted = self.stop.is_raised();
         let written = self.write(|db| {
             if interrupted {
@@ -261,7 +255,7 @@ impl RunWriter {
         written
     }
 
-    /// Removes the journal: SQLite does, on leaving the mode that keeps it. A failure leaves an empty file.
+    /// Removes the journal: SQLite does so when it leaves the mode that keeps one. A failure leaves an empty file.
     fn settle(&self) {
         let _ = self.db.pragma_update(None, "journal_mode", "DELETE");
     }
@@ -309,8 +303,8 @@ impl Sink for RunWriter {
         Ok(())
     }
 
-    /// Leaves the derived tables empty, as a kill does: they say nothing that the rounds do not, and filling them takes
-    /// seconds for a large machine.
+    /// Leaves the derived tables empty, as a kill does: they follow from the rounds, and filling them takes seconds for
+    /// a large machine.
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         let segment = self.segment;
         if !self.interrupted {
@@ -325,9 +319,8 @@ fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
     db.execute("UPDATE segments SET ended = 'interrupted' WHERE segment = ?1", [segment]).map(drop)
 }
 
-/// Notes how a segment ended.
 fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
-    // The budget ends the segment of a run that is partial for want of a CPU, too.
+    // `budget` also if the run is incomplete because a CPU went offline.
     let ended = match (complete, budget_ended) {
         (_, true) => "budget",
         (true, false) => "complete",
@@ -337,12 +330,12 @@ fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) 
     db.execute("UPDATE segments SET ended = ?1 WHERE segment = ?2", (ended, segment)).map(drop)
 }
 
-/// A writer that is dropped on the way of an error leaves no journal either.
+/// Removes the journal when an error drops the writer.
 impl Drop for RunWriter {
     fn drop(&mut self) {
         self.settle();
         if let Some(destination) = self.destination.take() {
-            // Whoever wants to know how this went calls `close`.
+            // Callers that need the result call `close`.
             let _ = move_to(&self.path, &destination);
         }
     }
@@ -380,13 +373,11 @@ fn write_round(
     Ok(())
 }
 
-/// What the ticks of a clock mean.
 pub(super) fn scale(clock: &ClockFacts) -> Scale {
     Scale { rate: TickRate { hz: clock.hz }, step_ns: clock.step_ns }
 }
 
 impl RunFile {
-    /// Goes on writing where this file ends, in a new segment.
     pub(super) fn into_writer(
         self,
         segment: u32,

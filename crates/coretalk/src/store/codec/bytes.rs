@@ -1,94 +1,85 @@
-//! [`Writer`] and [`Reader`]: numbers of few bytes, and a check that they are still what was written.
+//! [`Writer`] and [`Reader`]: variable-length numbers with a checksum.
 
 use coretalk_model::cpu::MAX_CPU;
 use coretalk_model::{CpuId, Picos};
 use std::ops::RangeInclusive;
 
-/// What is wrong with a blob.
+/// Reason why a blob cannot be decoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Damage {
-    /// It ends before its contents do.
     #[error("it ends too early")]
     Short,
-    /// It goes on after its contents end.
     #[error("{0} bytes follow after its end")]
     Long(usize),
-    /// Its check sum does not fit its contents.
     #[error("its checksum does not match")]
     CheckSum,
-    /// It was written by a newer version of the tool, or is no such blob.
+    /// A newer version of the tool wrote it, or it is not a blob of this kind.
     #[error("its encoding has version {found}, but this tool supports {known}")]
     Version {
-        /// The version byte.
+        /// Version of the blob.
         found: u8,
-        /// The newest version that can be read.
+        /// Newest supported version.
         known: u8,
     },
-    /// A number that cannot be.
     #[error("{what} is {value}, which is impossible")]
     Value {
-        /// Of what.
+        /// Name of the quantity.
         what: &'static str,
-        /// The number.
         value: u64,
     },
-    /// A fraction that cannot be.
     #[error("{what} is {value:?}, which is impossible")]
     Number {
-        /// Of what, in its unit.
+        /// Name of the quantity with its unit.
         what: &'static str,
-        /// The number.
         value: f32,
     },
 }
 
-/// The longest time and the latest moment of a segment, in picoseconds: 53 days. Sums of a few are numbers.
+/// Maximum duration or moment within a segment, in picoseconds: 53 days. Sums of a few of them fit 64 bits.
 pub const MAX_PS: u64 = 1 << 62;
 
-/// The most events that the rows of a file count together: a number a nanosecond for 36 years. No sum over some of them
-/// wraps, nor does twice such a sum.
+/// Maximum number of events in all rows of a file: one per nanosecond for 36 years. Twice the sum over any rows does
+/// not overflow.
 const MAX_EVENTS: u64 = 1 << 60;
 
-/// The longest latency in nanoseconds: 100 s.
+/// Maximum latency in nanoseconds: 100 s.
 const MAX_NS: f32 = 1e11;
 
-/// The fastest core clock in GHz: ten times the fastest there is.
+/// Maximum core clock in GHz: ten times the fastest known.
 const FASTEST_GHZ: f32 = 100.0;
 
-/// What the rows of a file have counted so far.
+/// Number of events in the rows read so far.
 #[derive(Debug, Default)]
 pub struct Events(u64);
 
 impl Events {
-    /// Adds events.
+    /// Adds events and checks the total.
     pub fn add(&mut self, what: &'static str, value: u64) -> Result<u64, Damage> {
         self.0 = self.0.saturating_add(value);
         if self.0 > MAX_EVENTS { Err(Damage::Value { what, value }) } else { Ok(value) }
     }
 }
 
-/// A latency in nanoseconds, or what is derived from one.
 pub fn latency(what: &'static str, ns: f32) -> Result<f32, Damage> {
     number(what, ns, 0.0..=MAX_NS)
 }
 
-/// A core clock in GHz.
 pub fn core_clock(ghz: f32) -> Result<f32, Damage> {
     number("a core clock", ghz, 0.0..=FASTEST_GHZ)
 }
 
-/// A number within bounds; none that is not a number is.
+/// Checks that a number is within bounds; NaN never is.
 pub fn number(what: &'static str, value: f32, bounds: RangeInclusive<f32>) -> Result<f32, Damage> {
     if bounds.contains(&value) { Ok(value) } else { Err(Damage::Number { what, value }) }
 }
 
-/// CRC-32 (IEEE 802.3, reflected, as in zlib and PNG) over several slices.
+/// Computes CRC-32 (IEEE 802.3, reflected, as in zlib and PNG) over several slices.
 ///
-/// SQLite has no check sums of its own: a flipped bit in a blob would otherwise read as a slightly different number.
+/// SQLite has no checksums of its own: a flipped bit in a blob would otherwise read as a slightly different number.
 pub fn checksum(parts: &[&[u8]]) -> u32 {
     let mut crc = !0u32;
     for part in parts {
-        // Eight bytes at once: each table says what a byte becomes after as many more (Kounavis and Berry 2005).
+        // Eight bytes at a time: table `n` advances a byte past `n` more bytes (Kounavis and Berry 2005).
         let (eights, rest) = part.as_chunks::<8>();
         for &[a, b, c, d, e, f, g, h] in eights {
             let [a, b, c, d] = (crc ^ u32::from_le_bytes([a, b, c, d])).to_le_bytes();
@@ -104,7 +95,7 @@ pub fn checksum(parts: &[&[u8]]) -> u32 {
     !crc
 }
 
-/// What a byte becomes after so many more bytes.
+/// Effect of a byte on the checksum after `n` further bytes, for `n` of 0 to 7.
 const CRC_TABLES: [[u32; 256]; 8] = {
     let mut tables = [[0u32; 256]; 8];
     let mut index = 0;
@@ -131,12 +122,11 @@ const CRC_TABLES: [[u32; 256]; 8] = {
     tables
 };
 
-/// Appends numbers to a blob.
 #[derive(Debug, Default)]
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// A blob with its version byte.
+    /// Starts a blob with its version byte.
     pub fn new(version: u8) -> Writer {
         Writer(vec![version])
     }
@@ -145,7 +135,7 @@ impl Writer {
         self.0.push(value);
     }
 
-    /// Seven bits a byte, the lowest first, the high bit set on all but the last (LEB128).
+    /// Appends seven bits per byte, lowest first; the high bit is set on all but the last byte (LEB128).
     pub fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -154,18 +144,18 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// A signed number: 0, −1, 1, −2, 2 … become 0, 1, 2, 3, 4 …, so that small ones of either sign are short.
+    /// Appends a signed number in zigzag code: 0, −1, 1, −2, 2 … become 0, 1, 2, 3, 4 …, so small numbers are short.
     pub fn signed(&mut self, value: i64) {
         self.varint((value << 1 ^ value >> 63) as u64);
     }
 
-    /// The four bytes of a float, lowest first.
+    /// Appends the four bytes of a float, lowest first.
     pub fn float(&mut self, value: f32) {
         self.0.extend_from_slice(&value.to_bits().to_le_bytes());
     }
 
-    /// A float near another one, or none: 0 for none, else 1 + the zigzag difference of the bits. Floats of one sign
-    /// order as their bits do, so the bits of near ones differ by little.
+    /// Appends an optional float as a difference from `near`: 0 for `None`, else 1 + the zigzag difference of the bits.
+    /// Floats of one sign are ordered like their bits, so similar floats have small differences.
     pub fn float_near(&mut self, value: Option<f32>, near: f32) {
         match value {
             None => self.byte(0),
@@ -180,7 +170,7 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The blob with its check sum, which also covers `context`: the other columns of its row.
+    /// Finishes the blob with its checksum, which also covers `context`: the other columns of its row.
     pub fn seal(mut self, context: &[u8]) -> Vec<u8> {
         let sum = checksum(&[context, &self.0]);
         self.0.extend_from_slice(&sum.to_le_bytes());
@@ -188,7 +178,7 @@ impl Writer {
     }
 }
 
-/// Takes numbers off a blob. Nothing is reserved on the word of the blob alone: see [`Reader::count`].
+/// Reads numbers from a blob. Never allocates on the word of the blob alone: see [`Reader::count`].
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -196,7 +186,6 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Checks the sum and the version.
     pub fn open(blob: &'a [u8], context: &[u8], known: u8) -> Result<Reader<'a>, Damage> {
         let (contents, sum) = blob.split_last_chunk::<4>().ok_or(Damage::Short)?;
         let (&version, rest) = contents.split_first().ok_or(Damage::Short)?;
@@ -209,7 +198,6 @@ impl<'a> Reader<'a> {
         Ok(Reader { rest, version })
     }
 
-    /// The version of the blob.
     pub fn version(&self) -> u8 {
         self.version
     }
@@ -232,7 +220,6 @@ impl<'a> Reader<'a> {
         Err(Damage::Value { what: "the last byte of a number", value: 0x80 })
     }
 
-    /// A number that is at most this.
     pub fn up_to(&mut self, what: &'static str, most: u64) -> Result<u64, Damage> {
         let value = self.varint()?;
         if value > most { Err(Damage::Value { what, value }) } else { Ok(value) }
@@ -242,18 +229,16 @@ impl<'a> Reader<'a> {
         self.up_to(what, u32::MAX.into()).map(|value| value as u32)
     }
 
-    /// The id of a CPU.
     pub fn cpu(&mut self) -> Result<CpuId, Damage> {
         self.up_to("a CPU", MAX_CPU.into()).map(|id| CpuId(id as u32))
     }
 
-    /// A moment of a segment, as a difference from another.
+    /// Reads a moment of a segment, stored as a difference from `near`.
     pub fn moment_near(&mut self, near: Picos) -> Result<Picos, Damage> {
         let value = near.0.wrapping_add(self.signed()? as u64);
         if value > MAX_PS { Err(Damage::Value { what: "a time in ps", value }) } else { Ok(Picos(value)) }
     }
 
-    /// A length of time.
     pub fn time(&mut self) -> Result<Picos, Damage> {
         self.up_to("a time in ps", MAX_PS).map(Picos)
     }
@@ -276,20 +261,18 @@ impl<'a> Reader<'a> {
             .map_err(|_| Damage::Value { what: "the difference of two floats", value })
     }
 
-    /// A number of items, each of which takes at least `least_bits` of what follows: more cannot be there, so nothing
-    /// larger than a small multiple of the blob is ever reserved.
+    /// Reads a number of items, each of which takes at least `least_bits` of the remaining bytes. Larger numbers are an
+    /// error, so allocations stay within a small multiple of the blob.
     pub fn count(&mut self, what: &'static str, least_bits: usize) -> Result<usize, Damage> {
         let value = self.varint()?;
         let most = (self.rest.len() * 8 / least_bits.max(1)) as u64;
         if value > most { Err(Damage::Value { what, value }) } else { Ok(value as usize) }
     }
 
-    /// What is left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// Nothing may be left.
     pub fn finish(self) -> Result<(), Damage> {
         if self.rest.is_empty() { Ok(()) } else { Err(Damage::Long(self.rest.len())) }
     }

@@ -1,4 +1,4 @@
-//! Distributions of a pass: `(name, (value, count)…)…`, values as differences.
+//! Histograms of a pass: `(name, (value, count)…)…`, values as differences.
 
 use super::bytes::{Damage, Events, Reader, Writer};
 use coretalk_model::Histogram;
@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 const VERSION: u8 = 1;
 
-/// The blob of the distributions of a pass.
 pub fn encode_histograms(histograms: &BTreeMap<String, Histogram>, context: &[u8]) -> Vec<u8> {
     let mut blob = Writer::new(VERSION);
     blob.varint(histograms.len() as u64);
@@ -24,7 +23,7 @@ pub fn encode_histograms(histograms: &BTreeMap<String, Histogram>, context: &[u8
     blob.seal(context)
 }
 
-/// Reads what [`encode_histograms`] wrote; `events` are those of the file before it.
+/// Decodes what [`encode_histograms`] wrote; `events` holds the total of the preceding rows.
 pub fn decode_histograms(
     blob: &[u8],
     context: &[u8],

@@ -1,4 +1,4 @@
-//! Raw recordings: alone, where what a trial says follows from it, and beside the trials of their round.
+//! Raw recordings: in place of a trial's summary if that follows from them, else in a blob next to the round.
 
 use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Events, Reader, Writer, core_clock, number};
@@ -9,17 +9,17 @@ use coretalk_model::latency::Reducer;
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 
 const VERSION: u8 = 2;
-/// Up to it the bits of evidence are a byte.
+/// Last version that stores the evidence bits in one byte.
 const EVIDENCE_IN_A_BYTE: u8 = 1;
 
-/// The highest value that is counted, in ticks: a difference of two clocks takes four times as many, and is a number.
+/// Maximum counted value: ticks, or a packed difference of two clocks, which is four times its ticks.
 const MAX_TICKS: u64 = 1 << 62;
 
-/// The most time that the host took, in milliseconds: a day of 10,000 CPUs. Counters of a guest may step back.
+/// Maximum time taken by the host, in milliseconds: one day of 10,000 CPUs. Counters of a guest may step back.
 const STOLEN_MS: f32 = 86_400e3 * 10_000.0;
 
-/// Encodes recordings that stand beside a summary, each with the position of its trial in the round; `None` where there
-/// is none.
+/// Encodes recordings whose trials also have a summary, each with the position of its trial in the round; `None` if
+/// there are none.
 pub fn encode_recordings(
     kept: &[(usize, &Recording)],
     started: Picos,
@@ -39,19 +39,18 @@ pub fn encode_recordings(
     Some(out.seal(context))
 }
 
-/// The recording of a trial, where what the trial says is what follows from it: then it is all that has to be kept.
+/// Returns the recording of a trial if the summary follows from it, so that only the recording must be stored.
 pub fn saying_all<'a>(trial: &'a RecordedTrial, reducer: &mut Reducer) -> Option<&'a Recording> {
     let raw = trial.raw.as_ref()?;
     let visit = trial.outcome.as_ref().ok()?;
     (reducer.visit(trial.cell, raw) == *visit).then_some(raw)
 }
 
-/// The number of what a recording timed.
 pub fn shape_of(recording: &Recording, shapes: &mut Shapes) -> u32 {
     shapes.number(recording.spans.iter().map(|span| (span.kernel.clone(), span.home)))
 }
 
-/// Appends a recording of a round that began at `started`, but for its shape.
+/// Appends a recording of a round that began at `started`, without its shape.
 pub fn write_recording(out: &mut Writer, recording: &Recording, started: Picos) {
     out.signed(recording.started.0.wrapping_sub(started.0) as i64);
     out.varint(recording.elapsed.0);
@@ -71,7 +70,7 @@ pub fn write_recording(out: &mut Writer, recording: &Recording, started: Picos) 
     }
 }
 
-/// Decodes what [`encode_recordings`] wrote: each recording with the position of its trial in the round.
+/// Decodes what [`encode_recordings`] wrote: recordings with the position of their trial in the round.
 pub fn decode_recordings(
     blob: &[u8],
     started: Picos,
@@ -95,7 +94,7 @@ pub fn decode_recordings(
     Ok(recordings)
 }
 
-/// How the bits of evidence stand in a blob: they outgrew the byte of its first versions.
+/// Encoding of the evidence bits, which outgrew the single byte of the first versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     Byte,
@@ -103,13 +102,13 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// In a blob whose versions up to `last` have a byte.
+    /// Returns the encoding of a blob, where versions up to `last` use a byte.
     pub fn of(from: &Reader<'_>, last: u8) -> Evidence {
         if from.version() <= last { Evidence::Byte } else { Evidence::Varint }
     }
 }
 
-/// Reads what [`write_recording`] wrote, of this shape.
+/// Reads what [`write_recording`] wrote for a trial with the shape `kernels`.
 pub fn read_recording(
     from: &mut Reader<'_>,
     evidence: Evidence,
@@ -175,7 +174,7 @@ fn read_samples(from: &mut Reader<'_>, events: &mut Events) -> Result<Samples, D
             let visits = from.varint32("the visits of a line")?;
             Samples::Batches { visits, ticks: read_ticks(from, visits as usize)? }
         }
-        // Events are one long line: its length only has to be beyond their number.
+        // Events form one long line, whose length only has to exceed their number.
         1 => Samples::Events { ticks: read_ticks(from, usize::MAX)? },
         2 => {
             let count = from.count("the number of values", 2 * 8)?;
@@ -216,7 +215,7 @@ fn write_disturbance(out: &mut Writer, found: &Disturbance) {
     }
 }
 
-/// A float that cannot be unknown.
+/// Reads a float for which `None` is an error.
 fn read_known(from: &mut Reader<'_>, near: f32) -> Result<f32, Damage> {
     from.float_near(near)?.ok_or(Damage::Value { what: "a float that must be known", value: 0 })
 }
@@ -250,7 +249,7 @@ mod tests {
 
     #[test]
     fn evidence_that_is_a_byte_is_read_as_one() {
-        // Other programs were busy, and nothing else is known: as version 1 wrote it, and as a varint.
+        // Other programs were busy, nothing else is known: encoded as in version 1, and as a varint.
         for (version, bits) in [(1, vec![0x80]), (2, vec![0x80, 0x01])] {
             let mut out = Writer::new(version);
             out.varint(1);

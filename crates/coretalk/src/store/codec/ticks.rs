@@ -1,27 +1,26 @@
-//! Raw ticks, small: predicted from their neighbours, what is left over in a Rice code.
+//! Compression of raw ticks: predicted from their neighbours, with the residuals in a Rice code.
 //!
-//! Batches of one line resemble each other and lines differ, or nothing but noise differs: three predictors are tried
-//! and the best is named. Residuals of noise with a standard deviation of σ ticks have an entropy of
-//! log₂(4.13 σ) bits, which the Rice code (Rice, Plaunt 1971: quotient by 2ᵏ in unary, k low bits as they are) reaches
-//! within about 0.2 bit. General compression of bytes does worse here (it sees no numbers) and would be one more
+//! The encoder tries three predictors and stores the number of the best: either batches of one line are similar while
+//! lines differ, or all ticks differ by noise only. Residuals of noise with a standard deviation of σ ticks have an
+//! entropy of log₂(4.13 σ) bits, which the Rice code (Rice, Plaunt 1971: quotient by 2ᵏ in unary, then the k low bits)
+//! reaches within about 0.2 bit. General byte compression does worse here (it sees no numbers) and would be another
 //! dependency.
 
 use super::bytes::{Damage, Reader, Writer};
 
-/// Quotients from here on are written as a raw value: one gap of a millisecond must not take a million bits.
+/// Quotients from here on are written as a raw value, so that a gap of a millisecond does not take a million bits.
 const ESCAPE: u32 = 24;
 /// Bits of a raw value: the zigzag difference of two `u32`.
 const RAW_BITS: u32 = 33;
-/// Highest parameter of the Rice code.
 const MAX_LOW_BITS: u32 = 32;
 
-/// Appends ticks; `line` of them in a row belong to one line.
+/// Appends ticks; each `line` consecutive ticks belong to one cache line.
 pub fn write_ticks(out: &mut Writer, ticks: &[u32], line: usize) {
     out.varint(ticks.len() as u64);
     if ticks.is_empty() {
         return;
     }
-    // A counter that steps by 26 would otherwise cost log₂ 26 bits for nothing in every value.
+    // Without this division, a counter with steps of 26 would waste log₂ 26 bits per value.
     let step = ticks.iter().fold(0, |step, &tick| gcd(step, tick)).max(1);
     let mut sorted = ticks.to_vec();
     let middle = sorted.len() / 2;
@@ -53,7 +52,6 @@ pub fn write_ticks(out: &mut Writer, ticks: &[u32], line: usize) {
     out.bytes(&bits.finish());
 }
 
-/// Reads what [`write_ticks`] wrote.
 pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage> {
     // Each value takes at least one bit.
     let count = from.count("the number of ticks", 1)?;
@@ -90,14 +88,14 @@ pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage
     Ok(ticks)
 }
 
-/// What the next value is expected to be.
+/// Prediction of the next value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Predictor {
-    /// The median of the span: lines do not differ.
+    /// Median of the span: lines do not differ.
     Centre = 0,
-    /// The mean of the line so far: lines differ much more than batches.
+    /// Mean of the line so far: lines differ much more than batches.
     Line = 1,
-    /// The mean of the line so far and, once, the centre: both differ.
+    /// Mean of the line so far with the centre counted once: both differ.
     Both = 2,
 }
 
@@ -149,7 +147,7 @@ fn residuals(ticks: &[u32], line: usize, step: u32, centre: u32, predictor: Pred
         .collect()
 }
 
-/// The best parameter and its cost in bits. The best one lies near log₂ of the mean, gaps left aside by the escape.
+/// Returns the best parameter and its cost in bits. It is near log₂ of the median; the escape handles gaps.
 fn cheapest(residuals: &[u64]) -> (u32, u64) {
     let mut sorted = residuals.to_vec();
     let middle = sorted.len() / 2;
@@ -177,7 +175,7 @@ fn gcd(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// Bits from the lowest of each byte up.
+/// Packs bits into bytes, lowest first.
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
@@ -188,7 +186,7 @@ struct BitWriter {
 impl BitWriter {
     /// Appends the low `count` bits, at most 33.
     fn push(&mut self, value: u64, count: u32) {
-        // At most 7 bits wait, so 40 are the most that the word must hold.
+        // At most 7 bits are pending, so the word holds at most 40.
         self.word |= value << self.have;
         self.have += count;
         while self.have >= 8 {
@@ -213,7 +211,7 @@ struct BitReader<'r, 'a> {
 }
 
 impl BitReader<'_, '_> {
-    /// The next `count` bits, at most 33.
+    /// Returns the next `count` bits, at most 33.
     fn take(&mut self, count: u32) -> Result<u64, Damage> {
         while self.have < count {
             self.word |= u64::from(self.from.byte()?) << self.have;
@@ -225,7 +223,7 @@ impl BitReader<'_, '_> {
         Ok(value)
     }
 
-    /// How many ones come next, at most `most`; the zero after fewer is taken too.
+    /// Counts the ones that come next, at most `most`; consumes the zero after fewer.
     fn ones(&mut self, most: u32) -> Result<u32, Damage> {
         for count in 0..most {
             if self.take(1)? == 0 {

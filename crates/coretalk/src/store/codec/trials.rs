@@ -1,4 +1,4 @@
-//! The trials of one round: what each visit said, or why it said nothing.
+//! Trials of one round: the summary or recording of each visit, or its failure.
 
 use super::CLOCK_START_GHZ;
 use super::Shapes;
@@ -8,18 +8,17 @@ use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::{Reducer, SpanSummary, Visit};
 use coretalk_model::{CommandEnd, Flags, Hint, KernelId, Picos, Protocol, Recording, TrialFailure};
 
-/// Version 1 had a summary of every trial, and no recording.
+/// Version 1 stored a summary for every trial and no recordings.
 const VERSION: u8 = 3;
-/// Up to it the bits of evidence of a recording are a byte.
+/// Last version that stores the evidence bits of a recording in one byte.
 const EVIDENCE_IN_A_BYTE: u8 = 2;
 const ONLY_SUMMARIES: u8 = 1;
 
 /// Encodes the trials of a round that began at `started`.
 ///
-/// A visit takes 10 to 13 bytes for each span and about 6 besides: four for the location, the rest as differences
-/// (floor from location, spread from 1, cell and clock from the trial before, start from that of the round). Where raw
-/// ticks are kept and say it all, they stand in its place; other recordings, with the positions of their trials, are
-/// given back.
+/// A visit takes 10 to 13 bytes for each span, of which four are its location, and about 6 more. The rest are
+/// differences: floor from location, spread from 1, cell and clock from the previous trial, start from the round's. Raw
+/// ticks replace the summary if it follows from them; other recordings are returned with the positions of their trials.
 pub fn encode_trials<'a>(
     trials: &'a [RecordedTrial],
     started: Picos,
@@ -61,8 +60,8 @@ pub fn encode_trials<'a>(
     (out.seal(context), beside)
 }
 
-/// Decodes what [`encode_trials`] wrote, without the recordings beside it. Every cell is below `cells`. `reducer` is that
-/// of the segment; `None` where the file has none for it.
+/// Decodes what [`encode_trials`] wrote, except the recordings that it returned. Every cell is below `cells`. `reducer`
+/// is the one of the segment, `None` if the file has none for it.
 pub fn decode_trials(
     blob: &[u8],
     started: Picos,
@@ -105,7 +104,7 @@ pub fn decode_trials(
         let flags = Flags(from.varint32("a set of flags")?);
         let core_ghz = from.float_near(last_clock)?.map(core_clock).transpose()?;
         last_clock = core_ghz.unwrap_or(last_clock);
-        // A span takes at least 8 bytes: a shape cannot ask for more room than the blob has.
+        // A span takes at least 8 bytes, so a shape cannot reserve more than the blob holds.
         if kernels.len() * 8 > from.left() {
             return Err(Damage::Short);
         }
@@ -133,15 +132,15 @@ pub fn decode_trials(
     Ok(trials)
 }
 
-/// What follows from ticks is checked as well: a file has the clock that they are read by.
+/// Checks the numbers of a span, also if they come from ticks: their clock is stored in the file.
 fn check_span(span: &SpanSummary) -> Result<(), Damage> {
-    // A message of this protocol is a difference of two clocks, packed: its median says nothing, and is not used.
+    // A one-way message is a packed difference of two clocks, whose median has no meaning and is not used.
     if span.kernel != KernelId::of(Protocol::OneWay, Hint::None) {
         latency("a latency in ns", span.location_ns)?;
         latency("the fastest batch in ns", span.floor_ns)?;
     }
     span.line_error_ns.map(|error| latency("the error of a latency in ns", error)).transpose()?;
-    // A median of lines of which the fastest took no time is divided by a single tick.
+    // If the fastest line took no time, the median of lines is divided by a single tick.
     span.line_spread.map(|spread| number("the spread of lines", spread, 0.0..=f32::MAX)).transpose()?;
     Ok(())
 }
@@ -207,7 +206,7 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
 
 fn text(from: &mut Reader<'_>) -> Result<String, Damage> {
     let length = from.varint()?;
-    // Byte by byte: a damaged length ends at the end of the blob, before it asks for memory.
+    // Byte by byte: a damaged length stops at the end of the blob instead of allocating.
     let bytes: Vec<u8> = (0..length).map(|_| from.byte()).collect::<Result<_, _>>()?;
     String::from_utf8(bytes)
         .map_err(|error| Damage::Value { what: "a letter", value: error.utf8_error().valid_up_to() as u64 })
@@ -262,7 +261,7 @@ mod tests {
         [Hint::Pause, Hint::None].map(|hint| (KernelId::of(Protocol::Cas, hint), Home(0))).to_vec()
     }
 
-    /// One trial of a file of schema 2, as the tool of then wrote it.
+    /// One trial from a file of schema 2, as that version encoded it.
     const OLD: &str =
         "0101A6020200009388FF03E8F8A942009493FB0195A3BC024000CCE7B54200F098F801C7EFA90210004A014DFD";
 

@@ -1,4 +1,4 @@
-//! The rows that say what a run was measured on: `environment`, `findings`, `cpus`, `domains` and `beside`.
+//! Rows that describe the machine of a run: `environment`, `findings`, `cpus`, `domains` and `beside`.
 
 use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One key each; a key that is absent is unknown. The fields stand here once more, so that a new fact does not compile
+/// One key per field; an absent key is unknown. Repeats the fields of `Environment`, so that a new one does not compile
 /// until the format has a place for it.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(remote = "Environment", rename_all = "kebab-case", default)]
@@ -42,7 +42,7 @@ struct EnvironmentRow {
     isolated: CpuSet,
     load_1min: Option<f64>,
     others_share: Option<f64>,
-    /// Stands among the decisions: it is known once everything is measured.
+    /// Stored in the decisions, because it is known only after the measurement.
     #[serde(skip)]
     throttled: Option<Throttled>,
     compiler: Option<String>,
@@ -55,7 +55,6 @@ struct EnvironmentRow {
     notes: BTreeMap<String, String>,
 }
 
-/// What is known of the clock, beside the other facts.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(remote = "ClockFacts", default)]
 struct ClockRow {
@@ -83,12 +82,10 @@ struct ClockRow {
 #[serde(transparent)]
 struct Row(#[serde(with = "EnvironmentRow")] Environment);
 
-/// Writes what the run was measured under.
 pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite::Result<()> {
     write_keys(db, "environment", &Row(environment.clone()))
 }
 
-/// Reads what the run was measured under.
 pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
     let Row(mut environment) = read_keys(db, "environment")?;
     let ClockFacts { hz, hz_error_ppm, cost_ns, step_ns, hint_ns, hint_cycles, .. } = &environment.clock;
@@ -103,13 +100,13 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         value.map_or(Ok(0.0), |value| within(what, value, 0.0..=1e9))?;
     }
     let others = most(environment.others_share, others_of_segments(db)?);
-    // Older versions took it from the load average, which has no upper end.
+    // Older versions derived it from the load average, which has no upper limit.
     environment.others_share = others.filter(|share| (0.0..=1.0).contains(share));
     environment.throttled = throttled_of_segments(db)?;
     Ok(environment)
 }
 
-/// The most that others took in a segment, each of which notes it at its end.
+/// Returns the largest share that other programs took in any segment; each segment stores its own at its end.
 fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
     let mut select = db.prepare("SELECT value FROM decisions WHERE key LIKE 'others-share:%'")?;
     let shares = select.query_map([], |row| row.get::<_, String>(0))?;
@@ -120,7 +117,7 @@ fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
     Ok(all)
 }
 
-/// What a quota did in all segments, each of which notes it at its end.
+/// Combines the throttling by a CPU quota over all segments; each segment stores its own at its end.
 fn throttled_of_segments(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
     let mut select =
         db.prepare("SELECT value FROM decisions WHERE key LIKE 'throttled:%' ORDER BY segment")?;
@@ -137,7 +134,6 @@ fn most(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     [a, b].into_iter().flatten().max_by(f64::total_cmp)
 }
 
-/// Writes what `doctor` said.
 pub fn write_findings(db: &Connection, findings: &[DoctorFinding]) -> rusqlite::Result<()> {
     let mut insert = db.prepare("INSERT INTO findings (id, verdict, text, fix) VALUES (?1, ?2, ?3, ?4)")?;
     for finding in findings {
@@ -146,7 +142,6 @@ pub fn write_findings(db: &Connection, findings: &[DoctorFinding]) -> rusqlite::
     Ok(())
 }
 
-/// Reads what `doctor` said.
 pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
     const VERDICTS: [Verdict; 4] = [Verdict::Ok, Verdict::CannotTell, Verdict::Warn, Verdict::Fail];
     let mut select = db.prepare("SELECT id, verdict, text, fix FROM findings ORDER BY finding")?;
@@ -158,7 +153,7 @@ pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
     findings.collect()
 }
 
-/// Both are there, or neither: files older than schema 4 do not say.
+/// Either both are present or neither: files older than schema 4 lack them.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct BesideRow {
@@ -171,11 +166,10 @@ struct BesideRow {
 struct MemoryRow {
     node: u32,
     memory_bytes: Option<u64>,
-    /// From the node of the first number.
+    /// Pairs of node and distance from `node` to it.
     distances: Vec<(u32, u32)>,
 }
 
-/// Writes what the machine reported of its structure.
 pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<()> {
     let mut insert = db.prepare("INSERT INTO cpus (cpu, class_rank, class) VALUES (?1, ?2, ?3)")?;
     for cpu in topology.cpus().iter() {
@@ -198,10 +192,9 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
     write_keys(db, "beside", &row)
 }
 
-/// The most words of 64 CPUs that all groups take: those of 8,192 CPUs that are alone in each of a dozen levels.
+/// Maximum 64-bit words for the CPU sets of all groups: a dozen levels with one group for each of 8,192 CPUs.
 const MAX_WORDS: usize = 12 * 8192 * (8192 / 64);
 
-/// Reads what the machine reported of its structure.
 pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     let mut cpus = CpuSet::new();
     let mut classes = BTreeMap::new();

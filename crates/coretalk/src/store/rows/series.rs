@@ -25,7 +25,7 @@ struct SettingsRow {
     seed: u64,
 }
 
-/// What a pass said, but for its distributions. What is absent is unknown.
+/// Results of a pass except its histograms. Absent fields are unknown.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 struct ObservationRow {
@@ -70,9 +70,8 @@ struct RoleFields {
     migrated: bool,
 }
 
-/// Writes what was meant, trials included.
 pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusqlite::Result<()> {
-    // Without `..`: a new setting does not compile until the format has a place for it.
+    // Without `..`, so that a new setting does not compile until the format has a place for it.
     let SeriesSettings { probes, cpus, options, trials, headlines, quantities: _, precision, budget, seed } =
         settings;
     let row = SettingsRow {
@@ -95,13 +94,13 @@ pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusq
     Ok(())
 }
 
-/// Replaces the budget: the only setting that a resumption may change.
+/// Replaces the budget, the only setting that resuming may change.
 pub fn write_series_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     db.execute("UPDATE series_settings SET value = ?1 WHERE key = 'budget-ps'", [budget.0.to_string()])?;
     Ok(())
 }
 
-/// Reads what was meant; `None` for a run that asked for no series.
+/// Reads the settings of series; `None` if the run has none.
 pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSettings>> {
     let keys: u32 = db.query_row("SELECT count(*) FROM series_settings", [], |row| row.get(0))?;
     if keys == 0 {
@@ -124,7 +123,7 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         if row.get::<_, String>(1)? != trial.id().to_string() {
             return Err(conversion(1, "the ID of a trial does not match its contents"));
         }
-        // Tables and pictures have a place for each CPU that takes part, and for no other.
+        // Tables and pictures have a place only for CPUs that take part.
         if let Some(cpu) = trial.placement.iter().find(|cpu| !known.contains(cpu)) {
             return Err(conversion(4, format!("CPU {cpu} is not among the CPUs of the run")));
         }
@@ -143,7 +142,6 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
     }))
 }
 
-/// Writes one pass.
 pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> {
     let SeriesEntry { segment, pass, trial, outcome } = entry;
     let nothing = PassOutcome::default();
@@ -166,14 +164,13 @@ pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// What the passes of a file have counted so far.
 #[derive(Debug, Default)]
 pub struct Counted {
     durations: Events,
     events: Events,
 }
 
-/// The largest value of a pass, in its own unit: in nanoseconds 32 years.
+/// Maximum absolute value of a pass, in its own unit: 32 years in nanoseconds.
 const LARGEST: f64 = 1e18;
 
 /// Reads one pass from its columns in the order of the table, without the first.
@@ -220,7 +217,7 @@ pub fn read_pass(
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
-/// Whether a pass can have said this: numbers of JSON are finite, and may still be any.
+/// Checks the numbers of a pass: JSON numbers are finite but otherwise arbitrary.
 fn check(
     said: &ObservationRow,
     settings: &SeriesSettings,
@@ -235,7 +232,7 @@ fn check(
         if quantity.aggregate == Aggregate::SumOverStates
             && let Some(&count) = said.counts.get(quantity.id)
         {
-            // One pass did it or did not.
+            // A pass contributes at most one to this count.
             within(quantity.id, count, 0..=1)?;
         }
     }
@@ -277,17 +274,17 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
     }
 }
 
-/// The same of what disturbs.
+/// Most passes are undisturbed, so their rows omit the field.
 fn is_calm(disturbed: &bool) -> bool {
     !disturbed
 }
 
-/// Most passes are, and say nothing of it.
+/// Most passes run alone, so their rows omit the field.
 fn is_alone(concurrent: &u32) -> bool {
     *concurrent == 0
 }
 
-/// What the check sum of the blob covers besides the blob: the rest of the row.
+/// Returns the rest of the row, which the checksum of the blob also covers.
 fn context(numbers: [u64; 5], said: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     bytes.extend_from_slice(&checksum(&[said.as_bytes()]).to_le_bytes());

@@ -1,4 +1,4 @@
-//! The rows of `settings`: what was meant, one key each.
+//! Rows of the table `settings`: one key per setting.
 
 use super::{SMALLEST, decimal, once, read_keys, within, write_keys};
 use coretalk_model::latency::{
@@ -10,7 +10,7 @@ use coretalk_model::{CpuId, Picos, Protocol, Tool};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-/// The fields stand here once more, so that a new setting does not compile until the format has a place for it.
+/// Repeats the fields of `LatencySettings`, so that a new setting does not compile until the format has a place for it.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LatencySettings", rename_all = "kebab-case")]
 struct SettingsRow {
@@ -23,7 +23,7 @@ struct SettingsRow {
     counts: Counts,
     parallel: Parallel,
     precision: f64,
-    /// Files of older versions have none: two.
+    /// Absent in files of older versions, which made two.
     #[serde(rename = "looks", default = "usual_analyses")]
     analyses: u32,
     #[serde(rename = "budget-ps")]
@@ -42,7 +42,7 @@ fn usual_analyses() -> u32 {
     ANALYSES.len() as u32
 }
 
-/// Of tails their rate is all that is kept.
+/// Stores only the rate of the tails.
 mod rate {
     use super::Tails;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -60,7 +60,7 @@ mod rate {
 #[serde(transparent)]
 struct Row(#[serde(with = "SettingsRow")] LatencySettings);
 
-/// Writes what was meant. A run without a map has these rows, too: they ask for no pair under no protocol.
+/// Writes the settings. A run without a map also has these rows, with no pairs and no protocols.
 pub fn write_settings(
     db: &Connection,
     latency: Option<&LatencySettings>,
@@ -81,7 +81,7 @@ pub fn write_settings(
     }
 }
 
-/// Replaces the budget, the only setting that a resumption may change, and lets wide cells use it.
+/// Replaces the budget, the only setting that resuming may change, and allows wide cells to use it.
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
     replace.execute(("budget-ps", budget.0.to_string()))?;
@@ -89,7 +89,7 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Reads what was meant; `None` for a run without a map.
+/// Reads the latency settings; `None` for a run without a map.
 pub fn read_settings(db: &Connection) -> rusqlite::Result<Option<LatencySettings>> {
     let Row(settings) = read_keys(db, "settings")?;
     within("the precision", settings.precision, SMALLEST..=1.0)?;

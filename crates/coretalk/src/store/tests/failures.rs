@@ -1,5 +1,5 @@
-//! Files that are not what they should be, and places that cannot be written: one sentence each, and its class.
-//! Killed at any moment, a run file opens and holds every slot whose commit had returned.
+//! Damaged files and unwritable places: one sentence and one class each. After a kill at any moment, a run file opens
+//! and holds every committed slot.
 
 use super::*;
 use crate::store::{FailureClass, RawTicks, RunFile, StoreError};
@@ -12,7 +12,6 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The bytes of a small run file.
 fn bytes() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
@@ -32,7 +31,6 @@ fn file_with(folder: &Path, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Reads all that there is.
 fn read_all(path: &Path) -> Result<Vec<RecordedRound>, StoreError> {
     let file = RunFile::open(path)?;
     file.header()?;
@@ -257,7 +255,7 @@ proptest! {
             for round in rounds {
                 prop_assert!(
                     known.iter().any(|known| {
-                        // A page of `raw` that is lost takes ticks away, and a visit without them is still true.
+                        // A lost page of `raw` removes ticks; the visit without them is still true.
                         let mut bare = known.clone();
                         bare.trials.iter_mut().for_each(|trial| trial.raw = None);
                         *known == round || bare == round
@@ -346,7 +344,7 @@ fn a_slot_that_a_crash_left_half_written_is_taken_back_where_that_is_possible() 
     let folder = tempfile::tempdir().unwrap();
     let path = file_with(folder.path(), bytes());
     let db = rusqlite::Connection::open(&path).unwrap();
-    // A cache of one page: the unfinished transaction reaches the file, as in a crash between two writes.
+    // A cache of one page forces the unfinished transaction into the file, as in a crash between two writes.
     db.execute_batch(
         "PRAGMA cache_size = 1; BEGIN; UPDATE rounds SET pass = 9; UPDATE environment SET value = value || ' ';
          DELETE FROM raw; UPDATE decisions SET value = hex(zeroblob(9000));",
@@ -381,7 +379,7 @@ fn a_store_under_a_file_is_an_error_of_the_store() {
     assert_eq!(error.class(), FailureClass::Store, "{error}");
 }
 
-/// A small file system of its own, where the tests may mount one.
+/// A small file system of its own, if the tests may mount one.
 struct Mounted(PathBuf, #[expect(dead_code, reason = "removes the folder in the end")] tempfile::TempDir);
 
 impl Mounted {
@@ -415,7 +413,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Where the child writes; set for the child only.
+/// Folder that the child writes to; set for the child only.
 const PLACE: &str = "CORETALK_TEST_KILL_PLACE";
 const CHILD: &str = "store::tests::failures::the_child_commits_until_it_is_killed";
 
@@ -432,7 +430,7 @@ fn the_child_commits_until_it_is_killed() {
 
 #[test]
 fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
-    // How many slots to wait for, and how long after that: from before the file has a name to the middle of a slot.
+    // Number of slots to wait for, and the delay after that: from before the file has a name to the middle of a slot.
     for (slots, delay_us) in [
         (0, 0),
         (0, 5_000),

@@ -1,4 +1,4 @@
-//! Going on with a run.
+//! Resuming a run.
 
 use super::*;
 use crate::store::{Conditions, FailureClass, RawTicks, ResumeError, RunFile, StoreError, compatible};
@@ -96,7 +96,7 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
     let mut busier = conditions(&was);
     busier.environment.load_1min = Some(3.5);
     busier.environment.clock.hz += 10.0;
-    // Not installed any more: it makes no more passes.
+    // No longer installed, so it makes no more passes.
     busier.environment.runtimes.clear();
     assert_eq!(compatible(&conditions(&was), &busier), Ok(()));
 }
@@ -116,7 +116,7 @@ fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
     assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 4);
 }
 
-/// The segment of each trial in a file, in order.
+/// The segment number of each trial in a file, in order.
 fn file_entries(path: &std::path::Path) -> Vec<u32> {
     let mut segments = Vec::new();
     let each = |segment, round: coretalk_measure::session::RecordedRound| {

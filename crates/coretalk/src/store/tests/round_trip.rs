@@ -1,4 +1,4 @@
-//! What is written reads back as it was.
+//! Everything that is written reads back unchanged.
 
 use super::*;
 use crate::store::{RawTicks, RunFile, VERSION};
@@ -27,7 +27,7 @@ fn a_run_without_rounds_is_whole() {
     assert_eq!(names(folder.path()), ["0193-a.coretalk"], "beside {}", path.display());
 }
 
-/// Other programs read these words, and so do later versions of this one.
+/// Other programs and later versions of this one read these words.
 #[test]
 fn settings_are_kept_in_these_words() {
     let folder = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
         Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(beside));
     let writer = sample.create(folder.path());
     assert_eq!(RunFile::open(writer.path()).unwrap().topology().unwrap(), sample.topology);
-    // As a file of schema 3 is after its migration.
+    // The state of a file of schema 3 after its migration.
     writer.db.execute("DELETE FROM beside", []).unwrap();
     let older = RunFile::open(writer.path()).unwrap().topology().unwrap();
     assert_eq!((older.beside(), older.unreported()), (None, None));
@@ -375,7 +375,7 @@ proptest! {
     }
 }
 
-/// Small files as they were when each version was the newest, their trials as it encoded them.
+/// Small files as each earlier version wrote them.
 #[test]
 fn a_file_of_every_earlier_version_is_read_and_migrated() {
     for version in 1..VERSION {

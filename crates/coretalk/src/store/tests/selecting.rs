@@ -1,4 +1,4 @@
-//! Which directory, which run.
+//! Selection of the directory and of the run.
 
 use super::*;
 use crate::store::{Directory, DirectorySources, FailureClass, Names, RunFile, StoreError, find};
@@ -8,7 +8,7 @@ const OLD: &str = "0193a5b2-0000-7000-8000-00000000aaaa";
 const MIDDLE: &str = "0193a5b2-1111-7000-8000-0000000baaaa";
 const NEW: &str = "0193a5c0-0000-7000-8000-00000000cccc";
 
-/// A store of three runs, with a file in between that is none.
+/// A store of three runs and one file that is not a run.
 fn store() -> (tempfile::TempDir, Directory) {
     let folder = tempfile::tempdir().unwrap();
     for id in [OLD, MIDDLE, NEW] {
@@ -33,7 +33,7 @@ fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
 #[test]
 fn a_run_is_found_by_what_users_type() {
     let (folder, directory) = store();
-    // Given before there was a run whose ID begins like it: no other way leads to such a tag.
+    // Given before there was a run whose id begins like this; the command would refuse the tag now.
     let old = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
     old.db.execute_batch("INSERT INTO tags VALUES ('0193a5c', ''), ('0193', '')").unwrap();
     let path = folder.path().join(format!("{MIDDLE}.coretalk"));
@@ -42,7 +42,7 @@ fn a_run_is_found_by_what_users_type() {
         ("latest~0", NEW),
         ("latest~2", MIDDLE),
         ("latest~3", OLD),
-        // The id of one run comes before a tag, and a tag before what several ids begin with.
+        // The id of one run precedes a tag, and a tag precedes a prefix of several ids.
         ("0193a5c", NEW),
         ("0193", OLD),
         ("0193a5c0", NEW),
@@ -81,7 +81,7 @@ fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
 #[test]
 fn the_names_that_output_gives_runs_find_them() {
     let folder = tempfile::tempdir().unwrap();
-    // The first two end alike, and the end of the third is how all begin.
+    // The first two end alike, and the third ends as all of them begin.
     let ids = [OLD, "0193a5b2-1111-7000-8000-00000001aaaa", "0193a5b2-2222-7000-8000-000000000193"];
     for id in ids {
         sample(id).create(folder.path()).close().unwrap();
@@ -97,7 +97,7 @@ fn the_names_that_output_gives_runs_find_them() {
         panic!("two runs end with it")
     };
     assert_eq!(fitting, [ids[1], ids[0]]);
-    // The last run is what an end names, and all are what a beginning names.
+    // `0193` ends the last id and begins all of them.
     assert!(matches!(find(&directory, "0193"), Err(StoreError::AmbiguousRun { .. })));
 }
 
@@ -106,11 +106,11 @@ fn an_id_is_found_by_names_of_files_alone_and_a_tag_by_tags_alone() {
     let folder = tempfile::tempdir().unwrap();
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/coretalk/src/store/tests/versions/3.sqlite");
     for id in [OLD, MIDDLE, NEW] {
-        // Written anew: the original may be read-only.
+        // Not `fs::copy`: the original may be read-only.
         std::fs::write(folder.path().join(format!("{id}.coretalk")), std::fs::read(&old).unwrap()).unwrap();
     }
     let directory = Directory::at(folder.path());
-    // Opening brings a file to the newest schema, and so leaves a trace.
+    // Opening migrates a file to the newest schema, which leaves a trace.
     let opened = || {
         let schema = |path: &PathBuf| std::fs::read(path).unwrap()[63];
         directory.files().unwrap().iter().filter(|path| schema(path) != 3).count()
@@ -119,7 +119,7 @@ fn an_id_is_found_by_names_of_files_alone_and_a_tag_by_tags_alone() {
         let _ = find(&directory, selector);
         assert_eq!(opened(), 0, "{selector}");
     }
-    // Tags are read of each file, and nothing else of it.
+    // A search by tag reads only the tags of each file.
     assert!(find(&directory, "of-version-3").unwrap().notice.is_some());
     assert_eq!(opened(), 0);
 }
@@ -169,7 +169,7 @@ fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
     let (folder, directory) = store();
     let tag = |id: &str| {
         RunFile::open(&folder.path().join(format!("{id}.coretalk"))).unwrap().tag("base").unwrap();
-        // Tags are told apart to the millisecond.
+        // Times of tags have a resolution of one millisecond.
         std::thread::sleep(std::time::Duration::from_millis(3));
     };
     tag(NEW);
