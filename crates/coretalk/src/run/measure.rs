@@ -1,4 +1,4 @@
-//! Measuring latencies and trials, one or the other or both.
+//! Measures a latency map, trials, or both.
 
 use crate::args::words::FormatWord;
 use crate::document::Identity;
@@ -27,16 +27,16 @@ use coretalk_model::{CpuId, CpuSet, Grade, Picos, Reason, TickRate};
 use std::path::Path;
 use std::time::Duration;
 
-/// Everything that a run measures, and what earlier segments said of it.
+/// Everything that a run measures, with the results of earlier segments.
 pub struct RunPlan {
-    /// The latency between CPUs.
+    /// Latency between CPUs.
     pub latency: Option<(LatencySettings, ResumedState)>,
-    /// The trials.
+    /// Trials of other probes.
     pub series: Option<(SeriesSettings, SeriesResumedState)>,
 }
 
 impl RunPlan {
-    /// A run that begins.
+    /// Creates the plan of a new run.
     pub fn fresh(latency: Option<LatencySettings>, series: Option<SeriesSettings>) -> RunPlan {
         RunPlan {
             latency: latency.map(|settings| (settings, ResumedState::default())),
@@ -44,7 +44,7 @@ impl RunPlan {
         }
     }
 
-    /// What it asks for.
+    /// Returns the settings.
     pub fn settings(&self) -> RunSettings<'_> {
         RunSettings {
             latency: self.latency.as_ref().map(|(settings, _)| settings),
@@ -59,10 +59,10 @@ impl RunPlan {
     }
 }
 
-/// Performs a segment and writes what came out.
+/// Measures one segment and writes the results.
 ///
 /// # Errors
-/// [`Failure`]; what was measured until then is saved.
+/// [`Failure`]; earlier measurements are saved.
 pub fn perform(
     machine: &mut dyn Machine,
     mut segment: Segment,
@@ -82,7 +82,7 @@ pub fn perform(
         segment.path.clone().filter(|_| options.format == FormatWord::Text && options.output.is_none());
     let closed = segment.close(measured, departed, options.verbosity);
     if let (Err(Failure::Interrupted(_)), Some(path)) = (&closed, path) {
-        // What cannot be shown is saved all the same, and the sentence that follows says where.
+        // Errors are ignored: the measurements are saved, and the following message says where.
         let _ = show_so_far(&path, options);
     }
     let (closed, (latency, series)) = closed?;
@@ -103,10 +103,9 @@ pub fn perform(
     }
 }
 
-/// A run of more CPUs takes longer to read back than whoever ends it wants to wait.
+/// Maximum CPUs for showing an interrupted run: reading back a larger one delays the exit too much.
 const MAX_SHOWN: usize = 192;
 
-/// Shows what a run that somebody ended has measured, as its file has it.
 fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
     let file = RunFile::open(path)?;
     let report = file.report()?;
@@ -117,14 +116,14 @@ fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
     out::write_run(&mut Out::open(None)?, FormatWord::Text, &out::whole(&report, Some(&name), options))
 }
 
-/// How long the trials after a map are expected to take; nothing where there is no map or no trial.
+/// Returns the expected duration of the trials after a map; zero without a map or without trials.
 fn later(machine: &dyn Machine, plan: &RunPlan) -> Duration {
     let (Some(_), Some((settings, _))) = (&plan.latency, &plan.series) else { return Duration::ZERO };
     let [least, most] = series::plan(machine, settings).machine_time;
     Duration::from_secs_f64((least.secs() + most.secs()) / 2.0)
 }
 
-/// The failure of a run that ended by itself, or by its budget, without any value; `None` where something was measured.
+/// Returns the failure of a run that ended normally or by its budget without any value; `None` if it has values.
 fn nothing_measured(report: &RunReport) -> Option<Failure> {
     let (what, why) = match (&report.latency, &report.series) {
         (Some(latency), _) => ("pair", no_pair(report, latency)?),
@@ -164,27 +163,25 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
     Some(Failure::Environment(format!("no {what} could be measured: {reason}; {hint}")))
 }
 
-/// Why a run has no value at all.
 enum NoValue {
-    /// What was tried failed, for this reason.
+    /// All attempts failed, for this reason.
     Failed(String),
-    /// This budget ended before anything was tried.
+    /// The budget ended before the first attempt.
     TooShort(Picos),
 }
 
-/// A reason, with what the program said that was measured: for the screen of who runs it.
+/// Formats a reason with the output of the measured program, which only the terminal of the user may show.
 fn with_words(reason: &Reason) -> String {
     let mut reason = reason.clone();
     reason.reveal();
     plain(&reason.text())
 }
 
-/// Whether a trial is performed by a runtime of another language.
 fn is_external(trial: &TrialSpec) -> bool {
     probes::series_by_id(&trial.probe).is_some_and(|probe| probe.external(trial).is_some())
 }
 
-/// Why no pair and no trial beside the map has a value; `None` where one has.
+/// Returns why neither a pair nor a trial next to the map has a value; `None` if one has.
 fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let result = &latency.result;
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
@@ -212,7 +209,7 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let failed =
         of_tools.filter(|(row, column, _)| row != column).filter_map(|(_, _, cell)| cell.as_ref().err());
     reasons.extend(failed);
-    // What happened to some pair says more than that others were not reached.
+    // The failure of a pair is more informative than the fact that others were not reached.
     let told = reasons.iter().find(|reason| ***reason != MissingReason::NotReached);
     if result.budget_ended && told.is_none() {
         return Some(NoValue::TooShort(latency.settings.budget));
@@ -223,7 +220,7 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
 
 type Reports = (Option<LatencyReport>, Option<SeriesReport>);
 
-/// The latencies first, where they are asked for, then the trials.
+/// Measures the latencies, if requested, then the trials.
 fn measured(
     machine: &mut dyn Machine,
     plan: RunPlan,
@@ -237,7 +234,7 @@ fn measured(
     let latency = match latency {
         None => None,
         Some((settings, resumed)) if series.is_some() && is_settled(&resumed) => {
-            // Trials were left, and no time is to be spent on the map again; its tables are derived anew.
+            // The map is complete and only trials remain, so its tables are derived anew without spending time on it.
             let rate = TickRate { hz: segment.environment.clock.hz };
             let result = analyse(&segment.topology, &settings, rate, &resumed.record);
             segment.sink.sink().finish(&result)?;
@@ -265,7 +262,6 @@ fn measured(
     Ok(((latency, Some(SeriesReport { settings, result })), ended))
 }
 
-/// Whether a map of earlier segments needs nothing more.
 fn is_settled(resumed: &ResumedState) -> bool {
     let choices = Choices::of(&resumed.record);
     choices.complete && !choices.budget_ended
@@ -305,7 +301,7 @@ fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOp
     }
 }
 
-/// Whether everything that was asked for can be trusted, where that matters.
+/// Checks with `--strict` that every requested cell or trial can be trusted.
 fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     let doubted = if strictness == Strictness::Lenient { 0 } else { doubted(report) };
     if doubted == 0 {
@@ -321,7 +317,7 @@ fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
 
 fn doubted(report: &RunReport) -> usize {
     let of_latency = report.latency.as_ref().map_or(0, |latency| doubted_cells(report, latency));
-    // What stands beside a quick look is no promise of it.
+    // Trials of a quick look are extras that the command does not promise.
     let promised =
         report.series.iter().filter(|series| series.settings.gathering() != Some(Gathering::QuickLook));
     let trials = promised.flat_map(|series| &series.result.trials);
@@ -344,7 +340,6 @@ fn doubted_cells(report: &RunReport, latency: &LatencyReport) -> usize {
     result.maps.iter().map(of_map).sum::<usize>() + result.imitated.iter().map(of_tool).sum::<usize>()
 }
 
-/// The settings of a latency map.
 fn settings_of_map(settings: &LatencySettings) -> String {
     let pairs = match &settings.pairs {
         PairChoice::All => "all pairs".to_owned(),
@@ -393,7 +388,6 @@ fn settings_of_map(settings: &LatencySettings) -> String {
     sentence(&parts)
 }
 
-/// The settings of trials.
 fn settings_of_trials(settings: &SeriesSettings) -> String {
     let mut parts = vec![on(&settings.cpus), format!("trials of {}", settings.probes.join(", "))];
     parts

@@ -1,4 +1,4 @@
-//! Where results go: standard output or files that were opened before anything was measured.
+//! Destinations of results: standard output, or files that are opened before the measurement.
 
 use crate::RunReport;
 use crate::args::words::FormatWord;
@@ -19,10 +19,10 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Long enough to cost nothing, short enough that nobody notices.
+/// Poll interval for signals while a pipe is being opened: negligible cost, unnoticeable delay.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A destination that a result is written to.
+/// Destination of one result.
 #[derive(Debug)]
 pub struct Out {
     path: Option<PathBuf>,
@@ -32,11 +32,11 @@ pub struct Out {
 #[derive(Debug)]
 enum Destination {
     Stdout,
-    /// An ordinary file, which is another as soon as the result is whole: a failure leaves it as it was, or not there.
+    /// Regular file, replaced only by a complete result: after a failure it is unchanged or absent.
     Replaced(PathBuf),
-    /// A pipe, a device, or a file whose owner or second name would be lost.
+    /// Pipe, device, or file that would lose its owner or its other hard links if replaced.
     Opened(File),
-    /// Emptied, and written on.
+    /// File truncated and being written.
     Begun(BufWriter<File>),
 }
 
@@ -44,12 +44,12 @@ impl Out {
     /// Opens a file, or standard output.
     ///
     /// # Errors
-    /// The file cannot be written: that is known before anything is measured.
+    /// The file is not writable, which is thus known before the measurement.
     pub fn open(path: Option<&Path>) -> Result<Out, Failure> {
         Out::open_unless(path, None)
     }
 
-    /// The same where signals do not end the process: a pipe without a reader is waited for until somebody wishes to end.
+    /// [`Out::open`] where signals do not end the process: waits for the reader of a pipe until `stop` is raised.
     ///
     /// # Errors
     /// As [`Out::open`], or [`Failure::Interrupted`].
@@ -66,7 +66,7 @@ impl Out {
                 _ => (open_now(path, false).map_err(failed)?, false),
             },
         };
-        // A link stays one, and the file that it names is replaced.
+        // A symbolic link stays one; its target is replaced.
         let target = path.canonicalize().map_err(failed)?;
         let destination = match file.metadata().is_ok_and(|it| it.is_file()) && Part::may_replace(&target) {
             true => Destination::Replaced(target),
@@ -78,10 +78,10 @@ impl Out {
         Ok(Out { path: Some(path.to_owned()), destination })
     }
 
-    /// Writes the whole result: text, without characters that steer a terminal.
+    /// Writes the whole result as text, without control characters for terminals.
     ///
     /// # Errors
-    /// [`Failure::Write`], [`Failure::Interrupted`], or what `write` found wrong; an ordinary file is as it was before.
+    /// [`Failure::Write`], [`Failure::Interrupted`], or an error of `write`; a regular file is then unchanged.
     pub fn write(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
@@ -89,7 +89,7 @@ impl Out {
         self.write_whole(|out| harmless(out, write))
     }
 
-    /// Writes bytes as the whole result: a page, a picture, or a path that another program opens.
+    /// Writes the whole result as bytes: a page, a picture, or a path for another program.
     ///
     /// # Errors
     /// As [`Out::write`].
@@ -113,10 +113,10 @@ impl Out {
         })
     }
 
-    /// Writes more text and hands it on at once.
+    /// Appends text and flushes it.
     ///
     /// # Errors
-    /// [`Failure::Write`], or what `write` found wrong.
+    /// [`Failure::Write`], or an error of `write`.
     pub fn stream(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
@@ -142,7 +142,7 @@ impl Out {
         outcome.map_err(|error| self.failure(error))
     }
 
-    /// Writes text as the whole result.
+    /// Writes the whole result from a string.
     ///
     /// # Errors
     /// As [`Out::write`].
@@ -158,7 +158,7 @@ impl Out {
                 File::options().create(true).write(true).truncate(false).open(target)?
             }
         };
-        // Devices and pipes have no length.
+        // Only regular files have a length.
         if file.metadata()?.is_file() {
             file.set_len(0)?;
         }
@@ -175,7 +175,6 @@ impl Out {
     }
 }
 
-/// Opened and not emptied: what was there stays until something takes its place.
 fn harmless(
     out: &mut dyn Write,
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
@@ -185,18 +184,19 @@ fn harmless(
     Ok(out.finish()?)
 }
 
+/// Opens a file without truncating it: its contents stay until a result replaces them.
 fn open_now(path: &Path, is_new: bool) -> io::Result<File> {
     File::options().create_new(is_new).create(true).write(true).truncate(false).open(path)
 }
 
-/// Opens a pipe, which waits for its reader. A signal that has a handler would not end that: the thread that waits is left
-/// behind, and ends with the process.
+/// Opens a pipe, which blocks until it has a reader. Signals with a handler do not end the wait, so it happens in a
+/// thread that is left behind after an interruption and ends with the process.
 fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
     let failed = |source| Failure::Write { to: Some(path.to_owned()), source };
     let (sender, opened) = mpsc::channel();
     let waiting = path.to_owned();
     let open = move || {
-        // Nobody listens any more where somebody wished to end.
+        // After an interruption there is no receiver.
         let _ = sender.send(open_now(&waiting, false));
     };
     thread::Builder::new().name("open".into()).spawn(open).map_err(failed)?;
@@ -217,7 +217,7 @@ fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
     }
 }
 
-/// All of a run, as formats take it. `name` is what output calls it, where it is saved.
+/// Collects a run and the options of its output. `name` is the name of a saved run.
 pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputOptions) -> Export<'a> {
     Export {
         report,
@@ -235,7 +235,7 @@ pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputO
 /// Writes a run in a format.
 ///
 /// # Errors
-/// The output cannot be written, or the format cannot hold the run.
+/// The output is not writable, or the format cannot hold the run.
 pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
     if format == FormatWord::Text && !what.report.imitated().is_empty() {
         let cpu_model = what.report.environment.cpu_model.as_deref();
@@ -246,7 +246,7 @@ pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result
         return out.write(|out| export::write_imitations(what.report, what.order, &render, out));
     }
     if format == FormatWord::C2cCsv {
-        // The layout has no room for comments.
+        // The format has no place for comments.
         for gap in export::imitation_gaps(what.report) {
             remark(Verbosity::Normal, Verbosity::Normal, &gap);
         }
@@ -254,10 +254,10 @@ pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result
     out.write(|out| export::export(format, what, out))
 }
 
-/// Parts that are being written, for an end of the process that runs no destructor.
+/// Unfinished parts, to remove them if the process ends without running destructors.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file beside another that takes its place in [`Part::finish`]; dropped before that, it leaves nothing.
+/// Temporary file next to its target, which it replaces in [`Part::finish`]; removed if dropped before that.
 #[derive(Debug)]
 pub(super) struct Part {
     target: PathBuf,
@@ -266,7 +266,7 @@ pub(super) struct Part {
     finished: bool,
 }
 
-/// A file that refuses to be written on once somebody wishes to end.
+/// File that refuses writes after an interruption.
 #[derive(Debug)]
 struct Watched {
     file: File,
@@ -274,10 +274,10 @@ struct Watched {
 }
 
 impl Part {
-    /// Begins what is to take the place of a file, with its permissions where there is one.
+    /// Begins the replacement of a file, with the permissions of the old file if there is one.
     ///
     /// # Errors
-    /// The folder lets nobody write.
+    /// The directory is not writable.
     pub fn begin(target: &Path) -> io::Result<Part> {
         let mut part = Part::create(target)?;
         if let Ok(old) = fs::metadata(target) {
@@ -298,8 +298,8 @@ impl Part {
         Ok(Part { target: target.to_owned(), path, file, finished: false })
     }
 
-    /// Whether a file may be replaced, and nothing but its content is another afterwards: not where a part of it cannot
-    /// be written beside it, would belong to somebody else, or where the file has a second name.
+    /// Whether a file can be replaced so that only its content changes: a part can be written next to it, the owner
+    /// would stay the same, and the file has no other hard links.
     pub fn may_replace(target: &Path) -> bool {
         let replaceable = |part: &Part| {
             let (new, old) = (part.file.get_ref().file.metadata()?, fs::metadata(target)?);
@@ -308,15 +308,15 @@ impl Part {
         Part::create(target).is_ok_and(|part| replaceable(&part).unwrap_or(false))
     }
 
-    /// Whether interrupted since it was begun.
+    /// Whether `stop` was raised since the part was begun.
     pub fn is_interrupted(&self) -> bool {
         self.file.get_ref().stop.as_ref().is_some_and(Stop::is_raised)
     }
 
-    /// Takes the place of the file.
+    /// Replaces the target.
     ///
     /// # Errors
-    /// Something could not be written; the file is as it was.
+    /// A write failed; the target is unchanged.
     pub fn finish(&mut self) -> io::Result<()> {
         self.file.flush()?;
         fs::rename(&self.path, &self.target)?;
@@ -325,7 +325,7 @@ impl Part {
         Ok(())
     }
 
-    /// Removes every part of this process, before it ends without further ado.
+    /// Removes all parts of this process, before it exits without destructors.
     pub fn remove_all() {
         unfinished(|all| {
             for path in all.drain(..) {
@@ -368,7 +368,7 @@ impl Write for Watched {
 }
 
 fn unfinished(change: impl FnOnce(&mut Vec<PathBuf>)) {
-    // A list of paths is whole whatever happened to whoever held it.
+    // A list of paths stays valid if a thread panics while it holds the lock.
     change(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
 }
 

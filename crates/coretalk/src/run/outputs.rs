@@ -1,4 +1,4 @@
-//! [`Outputs`]: where the results of a run go, opened before anything is measured.
+//! [`Outputs`]: destinations of the results of a run, opened before the measurement.
 
 use crate::RunReport;
 use crate::args::words::FormatWord;
@@ -12,19 +12,19 @@ use coretalk_measure::{Stop, probes};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
 use std::path::{Path, PathBuf};
 
-/// What is about to be measured, as far as formats care.
+/// Kind of the measurement, as far as formats depend on it.
 #[derive(Debug, Clone, Copy)]
 pub enum Measured<'a> {
-    /// A map, with trials beside a quick look or not.
+    /// A map, possibly with the trials of a quick look.
     Latency,
-    /// Trials of a probe or of a suite.
+    /// Trials of one probe or of a suite.
     Trials(&'a SeriesSettings),
-    /// The same work on several placements.
+    /// Comparison of placements with the same work.
     Placements,
 }
 
 impl<'a> Measured<'a> {
-    /// What a command with a map measures: a suite has distributions, which a directory can hold, and a map has none.
+    /// Kind of a measurement with a map: a suite has histograms, which a directory can hold; a map has none.
     pub fn of(measuring: Measuring<'_>, series: Option<&'a SeriesSettings>) -> Measured<'a> {
         match (measuring, series) {
             (Measuring::Suite, Some(series)) => Measured::Trials(series),
@@ -33,7 +33,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// Where the results go, opened before anything is measured.
+/// Destinations of the results of a run.
 pub struct Outputs {
     result: Destination,
     exports: Vec<(FormatWord, Destination)>,
@@ -41,15 +41,15 @@ pub struct Outputs {
 
 enum Destination {
     One(Out),
-    /// A directory of percentile tables.
+    /// Directory of percentile tables.
     Folder(PathBuf),
 }
 
 impl Outputs {
-    /// Opens them.
+    /// Opens all destinations.
     ///
     /// # Errors
-    /// A format cannot hold what is about to be measured, or a file or directory cannot be written.
+    /// A format cannot hold this kind of measurement, or a file or directory is not writable.
     pub fn open(options: &OutputOptions, measured: Measured<'_>, stop: &Stop) -> Result<Outputs, Failure> {
         refuse_formats(options, measured)?;
         in_files_of_their_own(options)?;
@@ -67,7 +67,7 @@ impl Outputs {
         Ok(Outputs { result, exports })
     }
 
-    /// The outputs that get a line for each trial as it completes.
+    /// Returns the outputs for JSON lines, which get one line per completed trial.
     pub fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
         let result = (options.format == FormatWord::Jsonl).then_some(&mut self.result);
         let streamed = self.exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
@@ -80,11 +80,10 @@ impl Outputs {
         lines
     }
 
-    /// Writes what came out, but for JSON lines, which were written while it was measured. `name` is what output calls
-    /// the run.
+    /// Writes the results, except JSON lines, which were written during the measurement. `name` is the name of the run.
     ///
     /// # Errors
-    /// An output cannot be written, or its format cannot hold the run.
+    /// An output is not writable, or its format cannot hold the run.
     pub fn write(
         &mut self,
         report: &RunReport,
@@ -116,7 +115,7 @@ impl Destination {
     }
 }
 
-/// Formats that cannot hold what is about to be measured are refused before it is.
+/// Refuses formats that cannot hold the results, before the measurement.
 fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(), Failure> {
     let asked = || options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     let refuse = |format, sentence: &str| Err(Failure::Format { format, sentence: sentence.to_owned() });
@@ -169,22 +168,21 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
     }
 }
 
-/// The distributions that trials can have.
 fn distributions(settings: &SeriesSettings) -> usize {
     let of =
         |trial: &TrialSpec| probes::series_by_id(&trial.probe).map_or(0, |probe| probe.distributions(trial));
     settings.trials.iter().map(of).sum()
 }
 
-/// Whether percentile tables go into a directory of this name: everything but the name of one table.
+/// Whether percentile tables go into a directory at this path: unless it has the file name of one table.
 pub fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.extension().is_none_or(|ending| ending != "hgrm")
 }
 
-/// Writes every distribution of a run into a directory.
+/// Writes all histograms of a run into a directory.
 ///
 /// # Errors
-/// A file cannot be written.
+/// A file is not writable.
 pub fn write_folder(report: &RunReport, folder: &Path) -> Result<(), Failure> {
     let failed = |path: &Path| {
         let path = path.to_owned();

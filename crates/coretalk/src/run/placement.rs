@@ -1,4 +1,4 @@
-//! `place`: the same work on several placements.
+//! `place`: compares placements with the same work.
 
 use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
@@ -19,10 +19,10 @@ use coretalk_model::place::COMMAND;
 use coretalk_model::{CommandReason, TrialFailure};
 use std::path::Path;
 
-/// Performs a segment and writes what came out.
+/// Performs one segment and writes the results.
 ///
 /// # Errors
-/// [`Failure`]; the runs made until then are saved.
+/// [`Failure`]; earlier runs of the work are saved.
 pub fn perform(
     machine: &mut dyn Machine,
     mut segment: Segment,
@@ -55,7 +55,7 @@ pub fn perform(
     let place = Some(PlaceReport { settings, result });
     let report =
         RunReport { header, environment, doctor: findings, topology, latency: None, series: None, place };
-    // A comparison that failed has no result to be read; programs are told how the command ended.
+    // A failed comparison has no result to read as text; other formats tell programs how it ended.
     if let PlaceEnded::Failed { placement, failure } = &ended {
         let refused = matches!(failure, TrialFailure::NotPinned { .. } | TrialFailure::NoResources { .. });
         let failure = explain(&works, placement, failure);
@@ -92,7 +92,7 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOpt
     }
 }
 
-/// What the end of the budget left undone, and what would help.
+/// Describes the work that the end of the budget left undone, and what would help.
 fn of_the_budget(ended: &PlaceEnded, budget: &str) -> Vec<String> {
     let (needed, unfinished) = match ended {
         PlaceEnded::TooShort { needed, unfinished } => (Some(needed), unfinished.as_ref()),
@@ -123,10 +123,10 @@ fn of_the_budget(ended: &PlaceEnded, budget: &str) -> Vec<String> {
     broken_off.into_iter().chain(too_short).collect()
 }
 
-/// Columns of the last words of a command that a sentence holds.
+/// Maximum columns of a command's last output line within a sentence.
 const SAID: usize = 200;
 
-/// A sentence: what failed where, and what it said last.
+/// Formats one sentence: what failed on which placement, and the last line of its output.
 fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
     let name = match works.first() {
         Some(Work::Command(line)) => format!("`{}`", line.name()),
@@ -143,7 +143,7 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
             (said, advice)
         }
         TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),
-        // It says itself which limit to raise.
+        // The failure itself names the limit to raise.
         TrialFailure::NoResources { .. } => {
             return format!("{name} failed on placement {placement}: {failure}, then compare again");
         }

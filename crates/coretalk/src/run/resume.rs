@@ -1,4 +1,4 @@
-//! `--resume RUN`: going on where a run ended, under its own settings.
+//! `--resume RUN`: continues a run with its own settings.
 
 pub mod placement;
 
@@ -27,7 +27,7 @@ use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::{CpuId, CpuSet, Picos};
 use std::path::PathBuf;
 
-/// Goes on with a run.
+/// Continues a run.
 ///
 /// # Errors
 /// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
@@ -50,7 +50,7 @@ pub fn act(
         };
     }
     let measuring = match (gathering, measuring) {
-        // Without a command the run says what it is.
+        // Without a command, the run determines it.
         (Some(Gathering::Suite), Measuring::QuickLook | Measuring::Suite) => Measuring::Suite,
         (_, Measuring::QuickLook | Measuring::Latency(_)) if gathering != Some(Gathering::Suite) => measuring,
         _ => {
@@ -74,25 +74,21 @@ pub fn act(
     perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
-/// A saved run that is to go on.
 pub(super) struct Found {
-    /// What is meant by going on, beside what it measures.
+    /// Options of the run, except what it measures.
     pub options: RunOptions,
-    /// Its file.
     pub file: RunFile,
-    /// What output calls it.
+    /// Name of the run in output.
     pub name: String,
-    /// Where it lies.
     pub path: PathBuf,
-    /// What it is called and how it ended.
+    /// Names and state of the run.
     pub header: RunHeader,
 }
 
-/// A run that goes on.
 pub(super) struct ResumedSegment {
-    /// Its new segment.
+    /// The new segment.
     pub segment: Segment,
-    /// What it measures, and what the segments before have said of it.
+    /// What it measures, with the results of earlier segments.
     pub plan: RunPlan,
 }
 
@@ -110,19 +106,19 @@ impl Found {
         Ok(Found { options: RunOptions::of(global, None), file, name, path, header })
     }
 
-    /// Opens its machine.
+    /// Opens the machine of the run.
     ///
     /// # Errors
-    /// The machine cannot measure, or came from a file that was not named again.
+    /// The machine cannot measure, or the simulated machine came from a file that must be given again.
     pub fn machine(&self, invocation: &Invocation) -> Result<Box<dyn Machine>, Failure> {
         let word = machine_word(invocation, self.file.environment()?.simulated.as_deref())?;
         machine::open(word.as_ref(), self.header.seed)
     }
 
-    /// Shows a run that needs nothing more; gives whether it is one. `budget` is what it had.
+    /// Shows a run that is complete, and returns whether it is. `budget` is its previous budget.
     ///
     /// # Errors
-    /// The file cannot be read, or the output not be written.
+    /// The file cannot be read, or the output is not writable.
     pub fn needs_nothing(&self, invocation: &Invocation, budget: Picos) -> Result<bool, Failure> {
         let global = &invocation.cli.global;
         let by_budget =
@@ -145,10 +141,10 @@ impl Found {
         Ok(true)
     }
 
-    /// Begins a new segment on a machine that engages these CPUs, if any.
+    /// Begins a new segment; the machine starts workers on `cpus`, if given.
     ///
     /// # Errors
-    /// Another machine than that of the run, or one that refuses the workers.
+    /// The machine differs from the one of the run, or cannot start the workers.
     pub fn go_on(
         self,
         invocation: &Invocation,
@@ -184,7 +180,7 @@ impl Found {
     }
 }
 
-/// The machine of the run: as typed, else as its file says.
+/// Returns the machine as typed, else as in the file.
 fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
     match (&invocation.cli.global.machine, simulated) {
         (Some(word), _) => Ok(Some(word.clone())),
@@ -196,7 +192,7 @@ fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Opti
     }
 }
 
-/// Settings come from the file; those that are typed again must say the same.
+/// Checks that settings typed again agree with the file, which determines them.
 fn same_settings(
     invocation: &Invocation,
     measuring: Measuring<'_>,
@@ -253,13 +249,13 @@ fn same_settings(
             (&["cpus", "smt"], sorted(&now.cpus) != sorted(&was.cpus)),
             (&["precision"], now.precision != was.precision),
             (&["seed"], now.seed != was.seed),
-            // Raw ticks are of maps.
+            // Only maps have raw ticks.
             (&["keep_raw"], true),
         ]
     };
     let differs = match (&now.latency, was, now.series.as_ref().zip(trials)) {
         (Some(now), Some(was), _) => of_latency(now, was),
-        // The run was on one CPU, which has no pair.
+        // A run on one CPU has no pairs.
         (_, None, Some((now, was))) => of_trials(now, was),
         _ => vec![(&["cpus", "smt"] as &[&str], true)],
     };
@@ -273,7 +269,7 @@ fn same_settings(
     Ok(())
 }
 
-/// Goes on with a run of series. `args` is the command that was typed with it, if any.
+/// Continues a run of series. `args` is the command typed with it, if any.
 ///
 /// # Errors
 /// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
@@ -318,7 +314,7 @@ pub fn act_on_trials(
     perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
-/// Settings come from the file; those that are typed again must say the same.
+/// Checks that settings typed again agree with the file, which determines them.
 fn same_trials(
     invocation: &Invocation,
     args: Option<&dyn SeriesArgs>,
@@ -352,7 +348,7 @@ fn same_trials(
             was.probes.join(", ")
         )));
     }
-    // The others say how long, where to and how it is shown, and change nothing of what is measured.
+    // The remaining options concern duration, destination and display, not the measurement.
     let shared = options::all();
     let is_shared = |id: &str| shared.iter().any(|arg| arg.get_id() == id);
     let chooses =

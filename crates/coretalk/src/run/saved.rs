@@ -1,4 +1,4 @@
-//! Saved runs: found by name, opened, and written again.
+//! Saved runs: finds them by name, reads them, and writes them in a format.
 
 use crate::RunReport;
 use crate::args::options::Global;
@@ -13,18 +13,18 @@ use coretalk_model::Protocol;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The directory of runs.
+/// Returns the directory of run files.
 ///
 /// # Errors
-/// There is no place for runs.
+/// No directory is known.
 pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
     Ok(Directory::resolve(&DirectorySources::of_process(option.cloned()))?)
 }
 
-/// The file of a run that was named; says so where the name is ambiguous.
+/// Finds the file of a run by its selector; prints a note if several runs have the tag.
 ///
 /// # Errors
-/// There is no such run.
+/// The run does not exist.
 pub fn locate(global: &Global, run: impl AsRef<OsStr>) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
@@ -33,21 +33,21 @@ pub fn locate(global: &Global, run: impl AsRef<OsStr>) -> Result<PathBuf, Failur
     Ok(found.path)
 }
 
-/// A run that was named, opened.
+/// Opens a run by its selector.
 ///
 /// # Errors
-/// There is no such run, or its file cannot be read.
+/// The run does not exist, or its file cannot be read.
 pub fn open(global: &Global, run: impl AsRef<OsStr>) -> Result<RunFile, Failure> {
     Ok(RunFile::open(&locate(global, run)?)?)
 }
 
-/// What output calls a run: the shortest end of its id that no other run of its directory has.
+/// Returns the name of a run in output: the shortest suffix of its id that no other run in its directory has.
 pub fn name_of(id: &str, path: &Path) -> String {
     let names = path.parent().map(Directory::at).and_then(|directory| directory.names().ok());
     names.map_or(id, |names| names.short(id)).to_owned()
 }
 
-/// A saved run with everything that output needs.
+/// A saved run with all data for output.
 #[derive(Debug)]
 pub struct Saved {
     report: RunReport,
@@ -55,7 +55,7 @@ pub struct Saved {
     name: String,
 }
 
-/// Reads a saved run.
+/// Reads a saved run by its selector.
 ///
 /// # Errors
 /// As [`open`].
@@ -69,21 +69,21 @@ pub fn read(global: &Global, run: impl AsRef<OsStr>) -> Result<Saved, Failure> {
     Ok(Saved { report, name, file })
 }
 
-/// What of a run a format shows that cannot hold all of it.
+/// Choice of contents for formats that cannot hold a whole run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen<'a> {
-    /// The map of this protocol.
+    /// Only the map of this protocol.
     pub protocol: Option<Protocol>,
-    /// The trials of this probe.
+    /// Only the trials of this probe.
     pub probe: Option<&'a str>,
-    /// Every step of the ladder, on a screen.
+    /// Every step of the ladder, for text.
     pub ladder: bool,
 }
 
 /// Writes a saved run in a format.
 ///
 /// # Errors
-/// The output cannot be written, the format cannot hold the run, or what was chosen would change nothing.
+/// The output is not writable, the format cannot hold the run, or a choice would have no effect.
 pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
     let has_ladder = saved.report.latencies().is_some_and(|result| !result.ladder.is_empty());
     if chosen.ladder && !has_ladder {

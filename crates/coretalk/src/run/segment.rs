@@ -1,4 +1,4 @@
-//! One segment of a run, whatever it measures: how it is opened and closed, and where its rounds go meanwhile.
+//! Opens and closes one segment of a run of any kind, and stores its rounds.
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
@@ -19,39 +19,39 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a new run needs to begin.
+/// Inputs for opening a new run.
 pub struct Opening<'a> {
-    /// What was typed.
+    /// Command line.
     pub invocation: &'a Invocation,
-    /// How it is made and kept.
+    /// Options of the run.
     pub options: &'a RunOptions,
-    /// What it is to measure.
+    /// Settings of the measurements.
     pub settings: RunSettings<'a>,
-    /// The request to end.
+    /// Raised to end the run.
     pub stop: &'a Stop,
 }
 
-/// One segment of a run, ready to begin.
+/// A segment of a run, ready to begin.
 pub struct Segment {
-    /// What the run is called.
+    /// Names and state of the run.
     pub header: RunHeader,
-    /// What it is measured under, as its first segment says.
+    /// Environment of the first segment.
     pub environment: Environment,
-    /// What `doctor` said.
+    /// Findings of `doctor`.
     pub findings: Vec<DoctorFinding>,
-    /// What the machine reports.
+    /// Topology as reported.
     pub topology: Topology,
-    /// Where rounds go.
+    /// Receives the rounds.
     pub sink: SegmentSink,
-    /// The run file, where there is one.
+    /// The run file, unless the run is not saved.
     pub path: Option<PathBuf>,
 }
 
 impl Opening<'_> {
-    /// Examines and engages the machine, and makes the run file.
+    /// Examines the machine, starts its workers and creates the run file.
     ///
     /// # Errors
-    /// [`Failure`]: the machine refuses the workers, or the file cannot be made.
+    /// [`Failure`]: the machine cannot start the workers, or the file cannot be created.
     pub fn open(self, machine: &mut dyn Machine) -> Result<Segment, Failure> {
         let findings = machine.examine(&self.settings.cpus(), Some(self.settings.budget()));
         let RunOptions { workers, target, remarks, output, .. } = self.options;
@@ -75,7 +75,6 @@ impl Opening<'_> {
     }
 }
 
-/// What a new run is called.
 fn header(invocation: &Invocation, target: &SaveTarget, seed: u64, environment: &Environment) -> RunHeader {
     let tags = match target {
         SaveTarget::Store { tag, .. } => tag.iter().cloned().collect(),
@@ -85,7 +84,6 @@ fn header(invocation: &Invocation, target: &SaveTarget, seed: u64, environment: 
     RunHeader { simulated, tags, ..RunHeader::new(invocation.words.clone(), seed) }
 }
 
-/// Where a new run is kept, and its file.
 fn keeper(
     new: &NewRun<'_>,
     target: &SaveTarget,
@@ -102,16 +100,16 @@ fn keeper(
     Ok((SegmentSink::File(Box::new(writer)), Some(path)))
 }
 
-/// A run file, or nothing.
+/// Sink of a run: its file, or nothing.
 pub enum SegmentSink {
-    /// A file.
+    /// Run file.
     File(Box<RunWriter>),
-    /// `--no-save`.
+    /// Nothing is saved (`--no-save`).
     Nothing(()),
 }
 
 impl SegmentSink {
-    /// What rounds are handed to.
+    /// Returns the sink for a session.
     pub fn sink(&mut self) -> &mut dyn Sink {
         match self {
             SegmentSink::File(writer) => &mut **writer,
@@ -120,33 +118,34 @@ impl SegmentSink {
     }
 }
 
-/// A run that was measured, as far as it went.
+/// A measured segment, complete or not.
 pub struct Closed {
-    /// What it is called; whether it is complete is for the result to say.
+    /// Names and state; the result determines whether the run is complete.
     pub header: RunHeader,
-    /// What it was measured under.
+    /// Environment of the first segment.
     pub environment: Environment,
-    /// What `doctor` said.
+    /// Findings of `doctor`.
     pub findings: Vec<DoctorFinding>,
-    /// What the machine reports.
+    /// Topology as reported.
     pub topology: Topology,
-    /// What is left to do.
+    /// Remaining work: writing the results.
     pub end: End,
 }
 
-/// What is left to do once everything is measured and kept: to show it.
+/// Remaining work after everything is measured and saved: writing the results.
 pub struct End {
-    /// What output calls the run, where it is saved.
+    /// Name of the run, if it is saved.
     name: Option<String>,
     ended: Ended,
     verbosity: Verbosity,
 }
 
 impl Segment {
-    /// Ends the writing, and gives what came out. `told` is what became of the JSON lines.
+    /// Closes the run file and returns the results. `told` is the outcome of the JSON lines, with the CPUs that went
+    /// offline.
     ///
     /// # Errors
-    /// [`Failure`]: somebody wished to end, the machine or the store failed, or the lines could not be written.
+    /// [`Failure`]: interrupted, the machine or the store failed, or the lines could not be written.
     pub fn close<R>(
         self,
         measured: Result<(R, Ended), RunError>,
@@ -163,7 +162,7 @@ impl Segment {
         let say_where = |failure: &Failure| end.say_where(failure);
         let (result, ended) = match (measured, &end.name) {
             (Err(RunError::Interrupted), Some(name)) => {
-                // An output that failed is what ended the run then.
+                // If an output failed, that is what ended the run.
                 told.inspect_err(say_where)?;
                 return Err(Failure::Interrupted(interrupted(name)));
             }
@@ -176,11 +175,11 @@ impl Segment {
 }
 
 impl End {
-    /// Writes what came out; `write` is told what the run is called. Whoever wishes to end meanwhile need not wait: for a
-    /// large machine the drawing takes seconds, and can be had again.
+    /// Writes the results; `write` gets the name of the run. Interruptible if the run is saved: drawing a large machine
+    /// takes seconds and can be repeated.
     ///
     /// # Errors
-    /// [`Failure`]: an output cannot be written, or somebody wished to end.
+    /// [`Failure`]: an output is not writable, or interrupted.
     pub fn write(
         &self,
         stop: &Stop,
@@ -195,7 +194,7 @@ impl End {
             ),
             None => "interrupted; nothing was saved because of --no-save".into(),
         };
-        // What is not saved would be lost.
+        // A run that is not saved would be lost, so it is always written.
         let guard =
             name.filter(|_| !was_interrupted).map(|_| Guard::begin(stop, Failure::Interrupted(sentence())));
         let written = write(name);
@@ -207,14 +206,13 @@ impl End {
         }
     }
 
-    /// What output calls the run, where it is saved.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Whatever fails once a run is measured, it is not lost, and nobody should have to look for it.
+    /// Prints where a measured run is saved when a later step fails.
     pub(super) fn say_where(&self, failure: &Failure) {
-        // A closed pipe ends quietly.
+        // A closed pipe is not an error.
         let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) else { return };
         let saved = format!("measurements up to the failure are saved as {name}");
         let text = match failure {
@@ -227,23 +225,22 @@ impl End {
     }
 }
 
-/// What is said of a run that somebody ended, and that is saved.
 fn interrupted(name: &str) -> String {
     format!(
         "interrupted; measurements so far are saved as {name}: resume with `coretalk --resume {name}`, or see them with `coretalk runs show {name}`"
     )
 }
 
-/// Ends the process when somebody wishes so, while nothing is left to measure and nothing to save.
+/// Thread that ends the process on interruption while there is nothing left to measure or save.
 struct Guard {
-    /// Taken by whoever comes first: the guard that ends the process, or the end of what it watches over.
+    /// Set by the first of two: the guard that ends the process, or the end of the guarded work.
     over: Arc<AtomicBool>,
-    /// Hung up at the end.
+    /// Disconnected at the end of the guarded work.
     working: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Long enough to cost nothing, short enough that nobody notices.
+/// Poll interval for the interruption: negligible cost, unnoticeable delay.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Guard {
@@ -253,7 +250,7 @@ impl Guard {
         let (seen, stop) = (Arc::clone(&over), stop.clone());
         let watch = move || {
             while ended.recv_timeout(POLL_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // One swap of two sees false: that side goes on and the other does not. Nothing else is handed over.
+                // Exactly one of the two swaps returns false, and that side proceeds. The flag publishes no other data.
                 if stop.is_raised() && !seen.swap(true, AcqRel) {
                     last_words.tell();
                     Part::remove_all();
@@ -261,7 +258,7 @@ impl Guard {
                 }
             }
         };
-        // Without a thread the request is heard at the end of the drawing.
+        // Without a thread, the interruption takes effect after the drawing.
         let thread = thread::Builder::new().name("guard".into()).spawn(watch).ok();
         Guard { over, working: Some(working), thread }
     }
@@ -272,7 +269,7 @@ impl Drop for Guard {
         let is_ending = self.over.swap(true, AcqRel);
         self.working = None;
         if let (Some(thread), true) = (self.thread.take(), is_ending) {
-            // The process ends in there.
+            // Never returns: the guard exits the process.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! [`ShortMeasurement`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise`
-//! stand on.
+//! [`ShortMeasurement`]: a measurement of all pairs for a few seconds that is not saved; the basis of `topology` and
+//! `advise`.
 
 use crate::RunSettings;
 use crate::args::latency::LatencyArgs;
@@ -14,34 +14,35 @@ use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::{CpuId, CpuSet, Departure, Environment, Picos, Topology};
 
-/// The pairs are measured at most so long: a structure shows long before every cell is narrow.
+/// Budget of machine time: the structure shows long before every cell is precise.
 const BUDGET: Picos = Picos::from_ms(10_000);
-/// The same above 64 CPUs.
+/// Budget above `MANY` CPUs.
 const BUDGET_OF_MANY: Picos = Picos::from_ms(30_000);
 const MANY: usize = 64;
 
-/// A machine with what was measured of it in some seconds.
+/// A machine and a few seconds of measurements.
 pub struct ShortMeasurement {
-    /// What it says of itself.
+    /// Environment of the measurement.
     pub environment: Environment,
-    /// What it reports.
+    /// Topology as reported.
     pub topology: Topology,
-    /// The CPUs that were to be measured, in matrix order; empty where nothing can be.
+    /// Requested CPUs in matrix order; empty if the machine cannot measure.
     pub cpus: Vec<CpuId>,
-    /// CPUs that it has and that are switched off.
+    /// Offline CPUs of the machine.
     pub offline: CpuSet,
-    /// CPUs that went away meanwhile.
+    /// CPUs that went offline during the measurement.
     pub departed: Vec<Departure>,
-    /// Machine time that this took.
+    /// Machine time spent.
     pub took: Picos,
-    /// What was measured; a sentence without its end where nothing was.
+    /// Measured latencies, or the reason for having none, without a full stop.
     pub result: Result<LatencyResult, String>,
 }
 
-/// Measures this machine, or a simulated one, if it has at least so many CPUs. `command` is named when somebody ends it.
+/// Measures this machine or a simulated one if it has at least `fewest` CPUs. The message of an interruption names
+/// `command`.
 ///
 /// # Errors
-/// What was typed makes no sense, the machine fails, or somebody wished to end.
+/// The options make no sense, the machine fails, or interrupted.
 pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMeasurement, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let defaults = LatencyArgs::default();
@@ -57,7 +58,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     };
     let request = match request {
         Ok(request) => request,
-        // What is reported can be told where nothing can be measured.
+        // The reported topology is useful even if nothing can be measured.
         Err(Failure::Environment(reason)) => {
             unmeasured.result = Err(reason);
             return Ok(unmeasured);
@@ -98,7 +99,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let result = if any {
         Ok(result)
     } else {
-        // Slow pairs, such as those of virtual CPUs that take turns on one CPU, use the time up before the map begins.
+        // Slow pairs, such as virtual CPUs that share one CPU, use up the time before the map begins.
         Err(format!("no pair was measured within {}", duration(settings.budget.secs())))
     };
     Ok(ShortMeasurement { cpus: settings.cpus, departed, took, result, topology, ..unmeasured })

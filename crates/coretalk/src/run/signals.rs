@@ -1,12 +1,12 @@
-//! SIGINT, SIGTERM and SIGHUP raise a [`Stop`]; a second one ends the process at once. Under `nohup` SIGHUP stays
-//! ignored.
+//! SIGINT, SIGTERM and SIGHUP raise a [`Stop`]; a second signal ends the process at once. SIGHUP stays ignored under
+//! `nohup`.
 
 use crate::exit::{ExitCode, Failure};
 use coretalk_measure::Stop;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// A stop that signals raise from now on.
+/// Registers the signal handlers and returns the stop that they raise.
 ///
 /// # Errors
 /// The system refuses a handler.
@@ -14,7 +14,7 @@ pub fn stop() -> Result<Stop, Failure> {
     let stop = Stop::new();
     outgrow()?;
     for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up()) {
-        // In this order: the first signal finds the flag down and raises it, the second finds it up and exits.
+        // In this order: the first signal finds the flag unset and sets it, the second finds it set and exits.
         flag::register_conditional_shutdown(signal, ExitCode::Interrupted as i32, stop.flag())
             .and_then(|_| flag::register(signal, stop.flag()))
             .map_err(|error| {
@@ -24,12 +24,12 @@ pub fn stop() -> Result<Stop, Failure> {
     Ok(stop)
 }
 
-/// A file that outgrows the limit of the process (`ulimit -f`) is an error of its writer, which says so, and does not end
-/// the program without a word.
+/// Turns SIGXFSZ into a write error, which names the file: by default, a file that exceeds the size limit of the
+/// process (`ulimit -f`) would end the process without a message.
 #[cfg(unix)]
 fn outgrow() -> Result<(), Failure> {
     use signal_hook::consts::SIGXFSZ;
-    // Whoever has a handler is not ended; nobody looks at the flag.
+    // Any handler prevents the default action; the flag is never read.
     let listened = flag::register(SIGXFSZ, std::sync::Arc::default());
     listened
         .map(drop)
@@ -41,11 +41,11 @@ fn outgrow() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a terminal sends when it closes, unless somebody wished that it be ignored.
+/// Returns SIGHUP, which a closing terminal sends, unless the parent process made this one ignore it.
 #[cfg(unix)]
 fn hang_up() -> Option<i32> {
     use signal_hook::consts::SIGHUP;
-    // The mask of ignored signals in hexadecimal, signal 1 lowest. Where it cannot be read nobody wished anything.
+    // `SigIgn` is the hexadecimal mask of ignored signals, signal 1 lowest. If unreadable, none counts as ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! [`Watcher`]: what standard error and the JSON lines are told while a run is made.
+//! [`Watcher`]: reports the progress of a run on standard error and as JSON lines.
 
 use crate::RunSettings;
 use crate::document::{pass_line, trial_line};
@@ -18,18 +18,18 @@ use std::time::{Duration, Instant};
 
 type Clock = Box<dyn FnMut() -> Duration>;
 
-/// What is about to be measured, as far as progress and JSON lines name it.
+/// What progress and JSON lines need to know about a measurement in advance.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     cpus: Vec<CpuId>,
     cells: Vec<[CpuId; 2]>,
     trials: Vec<TrialSpec>,
-    /// How long trials after a map are expected to take.
+    /// Expected duration of the trials after a map.
     later: Duration,
 }
 
 impl Watched {
-    /// What a run is asked to measure.
+    /// Collects it from the settings of a run.
     pub fn of(topology: &Topology, settings: RunSettings<'_>) -> Watched {
         let placed = settings.place.map(PlaceSettings::to_series);
         let series = settings.series.or(placed.as_ref());
@@ -42,13 +42,13 @@ impl Watched {
         }
     }
 
-    /// The same with what comes after the map.
+    /// Adds the expected duration of the trials after the map.
     pub fn then(self, later: Duration) -> Watched {
         Watched { later, ..self }
     }
 }
 
-/// Draws progress and streams JSON lines, in commit slots only.
+/// Draws progress and streams JSON lines, only in commit slots.
 pub struct Watcher<'a> {
     progress: Option<Progress<Stderr, Clock>>,
     lines: Vec<&'a mut Out>,
@@ -62,7 +62,7 @@ pub struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    /// Watches one segment of a run. `files` are the outputs that get a line for each trial.
+    /// Watches one segment of a run. `lines` are the outputs that get one line per trial.
     pub fn new(
         options: &OutputOptions,
         topology: &Topology,
@@ -80,7 +80,7 @@ impl<'a> Watcher<'a> {
         };
         let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
-            // A log shows no map: of half a million pairs that would be 12 MB, and two look-ups for each visit.
+            // A log shows no map: for half a million pairs, that would be 12 MB and two look-ups per visit.
             let is_drawn = matches!(audience, Audience::Terminal { .. });
             let (cpus, cells) = if is_drawn { (&cpus[..], cells.clone()) } else { (&[][..], Vec::new()) };
             Progress::new(io::stderr(), clock, audience, style, topology.clone(), cpus, cells)
@@ -100,15 +100,15 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// The CPUs that went away so far.
+    /// Returns the CPUs that went offline so far.
     pub fn departed(&self) -> &[Departure] {
         &self.departed
     }
 
-    /// Takes progress off the terminal; gives the CPUs that went away.
+    /// Clears the progress from the terminal and returns the CPUs that went offline.
     ///
     /// # Errors
-    /// JSON lines could not be written; the run was stopped then.
+    /// Writing the JSON lines failed, which stopped the run.
     pub fn end(mut self) -> Result<Vec<Departure>, Failure> {
         if let Some(progress) = &mut self.progress {
             progress.clear();
@@ -145,12 +145,12 @@ impl Observer for Watcher<'_> {
             _ => Ok(()),
         };
         if let Err(failure) = streamed {
-            // Nobody reads on, or the disk is full: going on would measure for nobody.
+            // The reader is gone or the disk is full, so there is no reason to continue.
             self.failure = Some(failure);
             self.stop.raise();
         }
         if let Event::Departed { departure, .. } = event {
-            // What is said later of the same CPU counts.
+            // A later event about the same CPU replaces the earlier one.
             match self.departed.iter_mut().find(|told| told.cpu == departure.cpu) {
                 Some(told) => *told = departure,
                 None => self.departed.push(departure),

@@ -1,5 +1,5 @@
-//! `--resume RUN` of a comparison: more runs of the same work on the same placements. What was typed then is read again
-//! from the words that the file keeps.
+//! `--resume RUN` of a comparison: more runs of the same work on the same placements. Parses the original command line
+//! again, which the file keeps.
 
 use crate::args::options::Global;
 use crate::args::parse::{Invocation, Typed, parse};
@@ -16,7 +16,7 @@ use coretalk_model::series::SeriesSettings;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Goes on with a comparison. `typed` is the command that was typed with it, if any.
+/// Continues a comparison. `typed` is the command typed with it, if any.
 ///
 /// # Errors
 /// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
@@ -55,7 +55,7 @@ pub fn act(
     perform(&mut *machine, segment, requested, past, &options.output, outputs, stop)
 }
 
-/// What the words of the run are and mean today; they have to mean what they meant.
+/// Parses the command line of the run again and checks that it still means the same.
 fn again(
     machine: &dyn Machine,
     words: &[String],
@@ -91,7 +91,7 @@ fn again(
         )));
     }
     let now = request(machine, &global, &args, seed)?;
-    // A later segment may have had another budget.
+    // An earlier resumption may have changed the budget.
     let settings = PlaceSettings { budget: was.budget, ..now.settings };
     if settings != *was {
         return Err(changed("the placements of the run have changed: the topology is different now"));
@@ -99,7 +99,7 @@ fn again(
     Ok((Words { global, args: *args }, Requested { settings, ..now }))
 }
 
-/// Whether CPUs or placements that are typed in other words than then come to the same.
+/// Whether CPUs or placements typed differently resolve to those of the run.
 fn means_the_same(
     machine: &dyn Machine,
     invocation: &Invocation,
@@ -126,13 +126,12 @@ fn means_the_same(
     })
 }
 
-/// What was typed when the run began.
 struct Words {
     global: Global,
     args: PlaceArgs,
 }
 
-/// What is typed now in other words than the run. What is left out says nothing.
+/// Lists the options that are typed differently from the run. Omitted options agree.
 fn differences(
     invocation: &Invocation,
     typed: Option<&PlaceArgs>,
