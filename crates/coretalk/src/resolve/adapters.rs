@@ -1,4 +1,4 @@
-//! Which adapters there are: those of the program, those of the user, and those that were typed.
+//! Lists of adapters: built-in ones, those of the user, and those on the command line.
 
 use crate::exit::Failure;
 use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
@@ -7,21 +7,21 @@ use etcetera::BaseStrategy;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The list of the user, in the folder of configurations.
+/// File name of the user's list in the configuration folder.
 const LIST: &str = "adapters.toml";
 
-/// Where adapters come from, and where they are built.
+/// Known adapters and their folders.
 #[derive(Debug, Clone)]
 pub struct AdapterSettings {
-    /// All of them.
+    /// All adapters.
     pub catalogue: Catalogue,
-    /// The folder of the user's list, which need not exist.
+    /// Folder of the user's list; need not exist.
     pub users: PathBuf,
-    /// Where they are built.
+    /// Folder for built adapters.
     pub cache: PathBuf,
 }
 
-/// Reads the lists of the program and of the user.
+/// Reads the built-in list and the user's list.
 ///
 /// # Errors
 /// The user's list cannot be read, or this user has no home folder.

@@ -1,4 +1,4 @@
-//! Which CPUs are meant, and which pairs of them.
+//! Selection of CPUs and pairs.
 
 use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
@@ -8,7 +8,7 @@ use coretalk_measure::Machine;
 use coretalk_model::CpuSet;
 use coretalk_model::latency::{PairChoice, Parallel};
 
-/// The CPUs meant, at least so many, and which pairs of them.
+/// Returns the selected CPUs, at least `fewest`, and the choice of pairs.
 pub fn cpus_and_pairs(
     machine: &dyn Machine,
     global: &Global,
@@ -80,7 +80,7 @@ pub fn cpus_and_pairs(
     Ok((chosen, choice))
 }
 
-/// `left_out`: the CPUs that only the inherited affinity mask leaves out.
+/// `left_out`: CPUs that only the inherited affinity mask excludes.
 fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
     let why = match (chosen.first(), &global.cpus, global.smt) {
         (Some(cpu), Some(_), _) => format!("only CPU {cpu} is selected"),
@@ -101,10 +101,10 @@ fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
     ))
 }
 
-/// Refuses CPUs that are switched off.
+/// Refuses offline CPUs.
 ///
 /// # Errors
-/// One is, and how to bring it back.
+/// Names an offline CPU and how to enable it.
 pub fn online(machine: &dyn Machine, cpus: &CpuSet) -> Result<(), Failure> {
     match cpus.intersection(&machine.allowance().offline).first() {
         None => Ok(()),
@@ -114,7 +114,7 @@ pub fn online(machine: &dyn Machine, cpus: &CpuSet) -> Result<(), Failure> {
     }
 }
 
-/// Refuses pairs that are one CPU, for what makes no sense there.
+/// Refuses pairs of a CPU with itself for measurements that need two CPUs.
 pub fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(), Failure> {
     let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
     match listed.iter().find(|[a, b]| a == b) {
@@ -125,7 +125,7 @@ pub fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(), Failur
     }
 }
 
-/// A CPU is in one pair at a time.
+/// Checks the number of simultaneous pairs: a CPU is in one pair at a time.
 pub fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
     let Some(AutoOr::Number(pairs)) = typed else { return Ok(Parallel::Auto) };
     let most = (cpus / 2).max(1);

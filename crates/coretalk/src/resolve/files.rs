@@ -1,4 +1,4 @@
-//! Reading files that somebody names: ordinary files only, and not without end.
+//! Reading of input files: regular files of limited size only.
 
 use crate::exit::Failure;
 use crate::store;
@@ -6,13 +6,13 @@ use coretalk_model::formats::{ImportedMatrix, read_matrices};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The largest input that any reader takes: what the matrix readers take.
+/// Maximum input size, which is that of the matrix readers.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// The bytes of an ordinary file. A pipe or device is refused: it might never end, and a signal would have to wait.
+/// Reads a regular file. Refuses pipes and devices, because they might never end and would delay a signal.
 ///
 /// # Errors
-/// [`Failure::Input`]: it is missing, unreadable, not a regular file, or too large.
+/// [`Failure::Input`]: the file is missing, unreadable, not regular, or too large.
 pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
     let fail = |error| Failure::Input(format!("failed to read {name}: {error}"));
@@ -24,10 +24,10 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     read_at_most(std::fs::File::open(path).map_err(fail)?, &name)
 }
 
-/// Everything that a source holds, up to the largest input.
+/// Reads a source to its end.
 ///
 /// # Errors
-/// [`Failure::Input`]: it cannot be read, or is too large.
+/// [`Failure::Input`]: the source is unreadable or too large.
 pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     source
@@ -43,22 +43,21 @@ pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The matrices of a file of any tool, or of standard input for `-`.
+/// Reads the matrices of a file of any tool, or of standard input for `-`.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn matrices(file: &Path) -> Result<Vec<ImportedMatrix>, Failure> {
     matrices_of(&bytes(file)?, &file.display().to_string())
 }
 
-/// Matrices, each with its file.
+/// Matrices, each with the path of its file.
 pub type OfFiles<'a> = Vec<(&'a Path, ImportedMatrix)>;
 
-/// The matrices of several files; and what to say at the end of those that cannot be read, which does
-/// not stop the others.
+/// Reads the matrices of several files. Unreadable files do not stop the others; the second value names them.
 ///
 /// # Errors
-/// None of them can be read.
+/// None of the files can be read.
 pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure>), Failure> {
     let (mut read, mut refused) = (Vec::new(), Vec::new());
     for file in files {
@@ -75,10 +74,10 @@ pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure
     }
 }
 
-/// The matrices in the bytes of a file that is called so.
+/// Parses matrices; `name` is the file name for the error.
 ///
 /// # Errors
-/// It is no matrix file.
+/// The bytes are not a matrix file.
 pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Failure> {
     if bytes.starts_with(store::MAGIC) {
         let sentence =
@@ -88,10 +87,10 @@ pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Fail
     read_matrices(bytes).map_err(|error| Failure::Input(format!("{name}: failed to {error}")))
 }
 
-/// The bytes of a file, or of standard input for `-`.
+/// Reads the bytes of a file, or of standard input for `-`.
 ///
 /// # Errors
-/// They cannot be read.
+/// The bytes cannot be read.
 pub fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
     if file == Path::new("-") {
         return read_at_most(std::io::stdin().lock(), "standard input");

@@ -1,4 +1,4 @@
-//! Opening machines: this one, or a simulated one.
+//! Opens machines: the host, or a simulated one.
 
 use crate::args::options::Global;
 use crate::args::value::MachineWord;
@@ -15,10 +15,10 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
-/// Opens the machine that was asked for. The seed drives what passes on a simulated one.
+/// Opens the requested machine. The seed drives the random events of a simulated one.
 ///
 /// # Errors
-/// [`Failure`]: an unknown name, a file that cannot be read as a machine, or a host that cannot measure.
+/// [`Failure`]: an unknown name, a file that does not describe a machine, or a host that cannot measure.
 pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, Failure> {
     match word {
         None | Some(MachineWord::Host) => Ok(Box::new(host()?)),
@@ -26,7 +26,7 @@ pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, F
     }
 }
 
-/// Opens the machine that was asked for under the seed that was asked for, or one that nobody has chosen.
+/// Opens the requested machine with the requested seed, or a random one.
 ///
 /// # Errors
 /// As [`open`].
@@ -35,15 +35,15 @@ pub fn open_seeded(global: &Global) -> Result<(Box<dyn Machine>, u64), Failure> 
     Ok((open(global.machine.as_ref(), seed)?, seed))
 }
 
-/// This machine.
+/// Opens this machine.
 ///
 /// # Errors
-/// [`MachineError`] where it cannot measure.
+/// [`MachineError`] if it cannot measure.
 pub fn host() -> Result<HostMachine, MachineError> {
     Ok(HostMachine::open()?.measured_by(build_facts()))
 }
 
-/// A seed that nobody has chosen: short enough to be typed again, and exact in every JSON reader.
+/// Chooses a random seed: short enough to type again, and exact in every JSON reader.
 fn fresh_seed() -> u64 {
     // std keys its hash maps from the system's randomness.
     std::hash::RandomState::new().build_hasher().finish() >> 32
@@ -94,8 +94,8 @@ fn scenario(what: &OsStr) -> Result<Scenario, Failure> {
     }
 }
 
-/// The name of a machine made of a matrix: of its content, so that equal matrices have equal names whatever their files
-/// are called, and because the name of a file may be private.
+/// Names a machine made of a matrix by a hash of its content: equal matrices get equal names, and the file name, which
+/// may be private, is not used.
 fn matrix_name(matrix: &Matrix<Option<f64>>) -> String {
     let mut key = Key::of(&matrix.cpus().iter().map(|cpu| u64::from(cpu.0)).collect::<Vec<_>>());
     for (_, _, value) in matrix.iter() {

@@ -1,4 +1,4 @@
-//! From what was typed to what is meant: every CPU exists and may be used, every default is filled in.
+//! Resolves the options of latency maps: every CPU exists and may be used, every default is filled in.
 
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
@@ -16,12 +16,12 @@ use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{ANALYSES, MAX_ANALYSES};
 use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Tool, Topology};
 
-/// The half-width asked for where nothing was said.
+/// Default half width.
 const PRECISION: f64 = LatencySettings::PRECISION;
-/// The rate that tails are corrected for where nothing was said.
+/// Default rate for the correction of tails.
 const TAIL_RATE_PER_S: f64 = 10_000.0;
 
-/// Which command measures.
+/// Command that measures.
 #[derive(Debug, Clone, Copy)]
 pub enum Measuring<'a> {
     /// No command: the quick look.
@@ -32,23 +32,23 @@ pub enum Measuring<'a> {
     Suite,
 }
 
-/// What is meant by a command that measures.
+/// Resolved command that measures a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// Which latencies; `None` on one CPU, which has no pair.
+    /// Latency settings; `None` on one CPU, which has no pairs.
     pub latency: Option<LatencySettings>,
-    /// Which trials beside it.
+    /// Settings of further trials.
     pub series: Option<SeriesSettings>,
-    /// What the user should know before it begins: trials that this machine cannot perform.
+    /// Notices before the run: trials that this machine cannot perform.
     pub notices: Vec<String>,
-    /// Everything else.
+    /// All other options.
     pub options: RunOptions,
 }
 
-/// What is meant by a command that measures.
+/// Resolves a command that measures a map.
 ///
 /// # Errors
-/// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, options that make no sense together.
+/// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, contradictory options.
 pub fn request(
     machine: &dyn Machine,
     global: &Global,
@@ -63,7 +63,7 @@ pub fn request(
     Ok(Request { latency, series, notices, options })
 }
 
-/// The trials of a run of several probes; its budget is shared between them and the map.
+/// Returns the trials of a run of several probes, which share the budget with the map.
 fn gathered(
     machine: &dyn Machine,
     measuring: Measuring<'_>,
@@ -116,7 +116,7 @@ fn settings(
         Measuring::Latency(args) => args,
     };
     let topology = machine.topology();
-    // What one CPU can show is shown, too, where a latency was not asked for by name.
+    // Quick look and suite also run on one CPU, and show what it allows.
     let fewest = if matches!(measuring, Measuring::Latency(_)) { 2 } else { 1 };
     two_cpus_each(args.pairs.as_ref(), "a latency")?;
     one_direction_each(args.pairs.as_ref())?;
@@ -172,7 +172,7 @@ fn settings(
     })
 }
 
-/// A pair of a latency has no direction, so that nobody asks for it both ways.
+/// Refuses a pair listed in both directions: a latency has none.
 fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
     let again = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);
@@ -184,7 +184,7 @@ fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     }
 }
 
-/// Pairs as the plan lists them: the CPU that stands first in matrix order is the initiator.
+/// Orders pairs as the plan does: the CPU that comes first in matrix order is the initiator.
 fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
     let position = |cpu: CpuId| cpus.iter().position(|&known| known == cpu);
     listed.into_iter().map(|[a, b]| if position(a) <= position(b) { [a, b] } else { [b, a] }).collect()
@@ -221,11 +221,11 @@ fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failu
     )))
 }
 
-/// Upper bound of machine time, and the spacing of passes over it (README.md, "Limits").
+/// Returns the default budget of machine time and the spacing of passes over it (README.md, "Limits").
 fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
     let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
     match measuring {
-        // The plateaus of a guest need time to show.
+        // Plateaus of a guest take time to appear.
         Measuring::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
         Measuring::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
         Measuring::QuickLook => (seconds(60), Spacing::Brief),
@@ -235,24 +235,24 @@ fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing
     }
 }
 
-/// The longest time that an imitated tool may take for the counts that its user gave: it has no budget of its own.
+/// Returns an upper bound of the time for an imitated tool with counts given by the user, because it has no budget.
 fn imitation_time(counts: &Counts, cpus: usize) -> Picos {
     let Counts::Fixed { samples, iterations } = *counts else { return Picos(0) };
     let pairs = cpus * cpus.saturating_sub(1) / 2;
     Picos::from_secs(pairs as f64 * f64::from(samples) * f64::from(iterations) * SLOW_ROUND_TRIP_S)
 }
 
-/// A round trip between the CPUs of a disturbed guest; quiet machines take 0.03 to 0.5 µs.
+/// Round trip between CPUs of a disturbed guest; quiet machines take 0.03 to 0.5 µs.
 const SLOW_ROUND_TRIP_S: f64 = 2e-6;
 
-/// How many analyses a wide cell gets: as many as the budget allows where somebody asked for a precision or gave a
-/// budget. That of a suite is for all of its probes.
+/// Returns the number of analyses for a wide cell: the maximum within the budget if the user gave a precision or a
+/// budget. The budget of a suite is for all of its probes, so it does not count.
 fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
     let has_budget = global.budget.is_some() && !matches!(measuring, Measuring::Suite);
     if global.precision.is_some() || has_budget { MAX_ANALYSES } else { ANALYSES.len() as u32 }
 }
 
-/// Formats of one matrix refuse a run that has several, before anything is measured.
+/// Refuses single-matrix formats for a run with several maps, before the measurement.
 fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Result<(), Failure> {
     let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {

@@ -1,4 +1,4 @@
-//! [`OutputOptions`]: what is written, where and how.
+//! [`OutputOptions`]: format, destination and style of the output.
 
 use crate::args::options::Global;
 use crate::args::words::{ByWord, ColorWord, FormatWord, OrderWord};
@@ -10,28 +10,28 @@ use crate::report::{By, ColorChoice, ColorDepth, Order, Style, plain};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What is written, where and how.
+/// Format, destination and style of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputOptions {
-    /// Of the result.
+    /// Format of the result.
     pub format: FormatWord,
-    /// `None` is standard output.
+    /// File for the result; `None` for standard output.
     pub output: Option<PathBuf>,
-    /// Files written beside it.
+    /// Further files.
     pub exports: Vec<(FormatWord, PathBuf)>,
-    /// Order of the map; `None` is that of the run, which a screen draws by topology.
+    /// Order of the map; `None` for that of the run, which a screen draws by topology.
     pub order: Option<Order>,
     /// Rows of the map.
     pub by: ByWord,
-    /// Colours.
+    /// When to use colours.
     pub color: ColorWord,
-    /// Private facts.
+    /// Whether to include private facts.
     pub identity: Identity,
-    /// How much is said on standard error.
+    /// Amount of messages on standard error.
     pub verbosity: Verbosity,
 }
 
-/// What is written, where and how.
+/// Resolves the output options.
 pub fn options(global: &Global) -> OutputOptions {
     OutputOptions {
         format: global.format.unwrap_or(FormatWord::Text),
@@ -53,15 +53,15 @@ pub fn options(global: &Global) -> OutputOptions {
     }
 }
 
-/// Refuses two results in one file: the second would take the place of the first.
+/// Refuses two results in one file, where the second would overwrite the first.
 ///
 /// # Errors
-/// The file, as it was typed the second time.
+/// Names the file as typed the second time.
 pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
     let mut taken: Vec<PathBuf> = Vec::new();
     for path in options.output.iter().chain(options.exports.iter().map(|(_, path)| path)) {
         let real_path = real_path_of(path);
-        // A terminal, a pipe or `/dev/null` holds nothing that could be lost.
+        // A terminal, a pipe or `/dev/null` has no content to lose.
         let holds = std::fs::metadata(&real_path).map_or(true, |there| there.is_file() || there.is_dir());
         if holds && taken.contains(&real_path) {
             return Err(Failure::Usage(format!(
@@ -74,7 +74,7 @@ pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a file is or will be, without links and detours.
+/// Returns the path of an existing or future file without symbolic links and `..`.
 fn real_path_of(path: &Path) -> PathBuf {
     let below = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -83,18 +83,18 @@ fn real_path_of(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(below).unwrap_or_else(|| path.to_owned())
 }
 
-/// How a screen is drawn on where the result goes.
+/// Returns the style of a screen at the destination of the result.
 pub fn style(options: &OutputOptions) -> Style {
     let output = if options.output.is_some() { Output::Other } else { Output::stdout() };
     drawn_on(options, output)
 }
 
-/// How progress is drawn on standard error.
+/// Returns the style of progress on standard error.
 pub fn progress_style(options: &OutputOptions) -> Style {
     drawn_on(options, Output::stderr())
 }
 
-/// Columns of a screen on standard output.
+/// Returns the width of the output in columns.
 pub fn width(output: Option<&Path>) -> usize {
     depth::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
 }
@@ -120,18 +120,18 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// How much is said on standard error.
+/// Amount of messages on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Errors only.
     Quiet,
     /// Progress and remarks.
     Normal,
-    /// Settings and phases too.
+    /// Also settings and phases.
     Verbose,
 }
 
-/// Says something on standard error, if so much is to be said.
+/// Prints a message on standard error if the verbosity is at least `least`.
 pub fn remark(verbosity: Verbosity, least: Verbosity, text: &str) {
     if verbosity >= least {
         let text = format!("coretalk: {}", plain(text));
@@ -143,7 +143,7 @@ pub fn remark(verbosity: Verbosity, least: Verbosity, text: &str) {
             Output::Other => vec![text],
         };
         for line in lines {
-            // Remarks are no result: nobody is hurt when they are lost.
+            // A lost message is harmless, because it is not a result.
             let _ = writeln!(io::stderr(), "{line}");
         }
     }

@@ -1,4 +1,4 @@
-//! What is meant by `place`: every CPU exists and may be used, every placement can be had, every program is there.
+//! Resolves `place`: every CPU exists and may be used, every placement is possible, every program exists.
 
 use crate::args::options::Global;
 use crate::args::place::PlaceArgs;
@@ -15,19 +15,19 @@ use coretalk_model::{CpuSet, Level, Topology};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What is meant by `place`.
+/// Resolved `place` command.
 #[derive(Debug)]
 pub struct Requested {
-    /// What is compared.
+    /// Settings of the comparison.
     pub settings: PlaceSettings,
-    /// What is run.
+    /// Works to run.
     pub works: Vec<Work>,
 }
 
-/// What is meant by the options of `place` on a machine.
+/// Resolves the options of `place` on a machine.
 ///
 /// # Errors
-/// [`Failure`]: fewer than two placements, one that cannot be had, a name twice, a program that does not exist.
+/// [`Failure`]: fewer than two placements, an impossible placement, a repeated name, a program that does not exist.
 pub fn request(
     machine: &dyn Machine,
     global: &Global,
@@ -40,7 +40,7 @@ pub fn request(
     }
     let (chosen, _) = cpus_and_pairs(machine, global, None, 1)?;
     let (names, threads) = names(args, &machine.topology().restricted(&chosen))?;
-    // Presets with the same CPUs are run once, under both names. CPUs that are listed twice are compared with themselves.
+    // Presets with the same CPUs run once, under both names. Listed CPUs that repeat are compared with themselves.
     let mut derived: Vec<bool> = Vec::new();
     let mut placements: Vec<Placement> = Vec::new();
     for (number, asked) in names.iter().enumerate() {
@@ -95,8 +95,8 @@ pub fn request(
     Ok(Requested { settings, works })
 }
 
-/// Pairs of placements that are compared where none is named, the first that a machine has: cores of two caches against
-/// two threads on each core of one, else what comes nearest to that, else its two kinds of cores.
+/// Default pairs of placements, of which the first possible one is used: cores of two caches against both threads on
+/// the cores of one cache, else the nearest alternatives, else the two kinds of cores.
 const USUAL: [[Preset; 2]; 4] = [
     [Preset::AcrossL3, Preset::SmtPacked],
     [Preset::AcrossL3, Preset::OneL3],
@@ -104,8 +104,8 @@ const USUAL: [[Preset; 2]; 4] = [
     [Preset::PCores, Preset::ECores],
 ];
 
-/// The placements that were asked for, or the usual ones, and for how many threads: without a number the most up to the
-/// usual one that all of them can hold. The topology holds the chosen CPUs.
+/// Returns the requested or default placements and the number of threads: as requested, else the largest up to the
+/// default that fits all placements. `topology` is restricted to the chosen CPUs.
 fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, usize), Failure> {
     const EXAMPLE: &str =
         "give at least two with --placement, for example --placement one=0 --placement two=0-1";
@@ -146,7 +146,6 @@ fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, u
     }
 }
 
-/// Why no usual pair can be had: what placements of them lack.
 fn why_none(topology: &Topology, threads: usize) -> String {
     let mut presets: Vec<Preset> = USUAL.into_iter().flatten().collect();
     presets.sort();
@@ -155,7 +154,7 @@ fn why_none(topology: &Topology, threads: usize) -> String {
     presets.into_iter().filter_map(lacks).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether two placements are the same: for a command the same CPUs, for workloads in the same order too.
+/// Whether two placements are the same: for a command the same CPUs, for workloads also in the same order.
 fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
     let same = match args.workload.is_empty() {
         true => known.set() == other.set(),
@@ -164,7 +163,6 @@ fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
     same && known.binding == other.binding
 }
 
-/// What is run, and what is compared of it.
 fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
     if args.workload.is_empty() {
         let (own, line) = command(args)?;
@@ -179,8 +177,8 @@ fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
     Ok((args.workload.iter().copied().map(Work::Workload).collect(), compared))
 }
 
-/// Threads of workloads: as many as asked for, as named placements have CPUs for, or as the largest list has CPUs. The
-/// same on every placement, or it would not be the same work.
+/// Returns the number of threads of workloads: as requested, as resolved for the named placements, or the length of the
+/// longest CPU list. The same on every placement, because the work must be the same.
 fn work_threads(args: &PlaceArgs, names: &[PlacementName], placements: &[Placement], named: usize) -> usize {
     let listed = |asked: &PlacementName| matches!(asked, PlacementName::Listed { .. });
     match args.threads.is_none() && names.iter().all(listed) {
@@ -189,8 +187,8 @@ fn work_threads(args: &PlaceArgs, names: &[PlacementName], placements: &[Placeme
     }
 }
 
-/// As many as a last-level cache has CPUs where there are several, as many as there are cores where they have
-/// threads, and half of the CPUs elsewhere: numbers for which placements differ.
+/// Returns the default number of threads, at which placements differ: the CPUs of a last-level cache if there are
+/// several, the number of cores if these have several threads, else half of the CPUs.
 fn usual_threads(topology: &Topology) -> usize {
     let all = topology.cpus();
     let caches = topology.level(Level::L3);
@@ -203,10 +201,10 @@ fn usual_threads(topology: &Topology) -> usize {
     }
 }
 
-/// A placement that was asked for, as it can be had on a machine among the chosen CPUs.
+/// Resolves a placement among the chosen CPUs.
 ///
 /// # Errors
-/// A CPU of it does not exist, is not allowed or was left out; or a derived one cannot be had.
+/// One of its CPUs does not exist, is not allowed or not chosen; or a preset is impossible.
 pub fn placement(
     machine: &dyn Machine,
     global: &Global,
@@ -281,7 +279,7 @@ fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
     Ok((own, line))
 }
 
-/// Whether there is such a program: said before a run file is made.
+/// Checks that a program exists, before a run file is created.
 fn find_program(program: &OsStr) -> Result<(), Failure> {
     let shown = program.to_string_lossy();
     if shown.contains('/') {
@@ -293,7 +291,7 @@ fn find_program(program: &OsStr) -> Result<(), Failure> {
             Err(error) => Err(Failure::Usage(format!("cannot run `{shown}`: {error}"))),
         };
     }
-    // Without the variable the system looks there too.
+    // The system's default if the variable is unset.
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     match found && !program.is_empty() {

@@ -1,4 +1,4 @@
-//! [`RunOptions`]: what is meant by a run beside what it measures.
+//! [`RunOptions`]: options of a run other than what it measures.
 
 use crate::args::options::Global;
 use crate::resolve::output::{self, OutputOptions};
@@ -6,23 +6,23 @@ use coretalk_measure::WorkerSettings;
 use coretalk_model::CpuId;
 use std::path::PathBuf;
 
-/// What is meant by a run beside what it measures.
+/// Options of a run other than what it measures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// With which threads; `None` where the work brings its own.
+    /// Worker threads; `None` if the work starts its own.
     pub workers: Option<WorkerSettings>,
-    /// Where the run is kept.
+    /// Where the run is saved.
     pub target: SaveTarget,
-    /// What only the user knows.
+    /// Facts known only to the user.
     pub remarks: Remarks,
-    /// What is written.
+    /// Output options.
     pub output: OutputOptions,
-    /// When what cannot be trusted matters to the exit code.
+    /// Whether untrusted values change the exit code.
     pub strictness: Strictness,
 }
 
 impl RunOptions {
-    /// As typed, on these CPUs.
+    /// Resolves the options for these CPUs.
     pub fn of(global: &Global, cpus: Option<Vec<CpuId>>) -> RunOptions {
         RunOptions {
             workers: cpus.map(|cpus| WorkerSettings { cpus, nice: global.nice, realtime: global.rt }),
@@ -37,7 +37,7 @@ impl RunOptions {
     }
 }
 
-/// Where a run is kept.
+/// Where a run is saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaveTarget {
     /// In a directory (`None`: the default one), under a tag.
@@ -47,11 +47,11 @@ pub enum SaveTarget {
         /// `--name`.
         tag: Option<String>,
     },
-    /// Nowhere.
+    /// The run is not saved.
     Nowhere,
 }
 
-/// What only the user knows of the machine.
+/// Facts about the machine that only the user knows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Remarks {
     /// `--label`.
@@ -60,10 +60,10 @@ pub struct Remarks {
     pub notes: Vec<(String, String)>,
 }
 
-/// When cells that cannot be trusted matter to the exit code.
+/// Whether cells that cannot be trusted change the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are shown.
+    /// They are shown only.
     Lenient,
     /// They make the command fail.
     Strict,

@@ -1,4 +1,4 @@
-//! What is meant by options about runtimes in other languages, and making ready what performs them.
+//! Options about runtimes of other languages, and the preparation of their adapters.
 
 #[cfg(target_os = "linux")]
 mod prepared;
@@ -12,7 +12,7 @@ use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 use coretalk_model::{CpuSet, Picos};
 
-/// What runtimes perform of some trials, each once.
+/// Returns the work for external runtimes, without duplicates.
 fn externals(trials: &[TrialSpec]) -> Vec<External> {
     let of = |trial: &TrialSpec| probes::series_by_id(&trial.probe)?.external(trial);
     let mut found: Vec<External> = trials.iter().filter_map(of).collect();
@@ -21,15 +21,15 @@ fn externals(trials: &[TrialSpec]) -> Vec<External> {
     found
 }
 
-/// Which CPUs this process may use.
 fn allowed(machine: &dyn Machine) -> CpuSet {
     machine.allowance().mask.intersection(&machine.allowance().cpuset)
 }
 
-/// The options of a run with those about runtimes, and a sentence for each that has no effect on these trials.
+/// Adds the runtime options to the options of a run. Also returns a sentence for each option that has no effect on
+/// these trials.
 ///
 /// # Errors
-/// A CPU that is not allowed to this process, or two adapters of one name.
+/// A CPU is not allowed to this process, or two adapters have the same name.
 pub fn options(
     args: &RuntimeArgs,
     machine: &dyn Machine,
@@ -84,12 +84,12 @@ pub fn options(
     Ok((options, ignored))
 }
 
-/// Makes ready what performs the trials of runtimes among these: looks for each adapter, builds it where that has to be,
-/// and asks it what it offers, which is a part of the budget but for builds. Gives a sentence for each that cannot be
-/// had: its trials say so, too.
+/// Prepares the adapters for these trials: finds each, builds it if necessary, and asks what it offers. All but
+/// building counts towards the budget. Returns a sentence for each unavailable adapter; its trials fail with the same
+/// reason.
 ///
 /// # Errors
-/// A runtime without an adapter, a name that its adapter does not offer, or somebody wished to end.
+/// A runtime without an adapter, a name that its adapter does not offer, or interrupted.
 pub fn prepare(
     machine: &mut dyn Machine,
     trials: &[TrialSpec],
@@ -103,7 +103,7 @@ pub fn prepare(
     }
     #[cfg(target_os = "linux")]
     return prepared::prepare(machine, trials, options, budget, verbosity, stop);
-    // Elsewhere threads cannot be bound, and no machine but a simulated one measures anything.
+    // Elsewhere threads cannot be bound, and only simulated machines measure anything.
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (options, budget, verbosity, stop);

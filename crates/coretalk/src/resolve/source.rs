@@ -1,4 +1,4 @@
-//! [`Source`]: a run or a file of another tool, named in one word.
+//! [`Source`]: a run, or a file of another tool, named on the command line.
 
 use crate::RunReport;
 use crate::args::options::Global;
@@ -19,28 +19,28 @@ use coretalk_model::series::Gathering;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-/// Numbers that somebody named.
+/// Data of a named input.
 #[derive(Debug)]
 pub enum Source {
     /// A saved run and its short name.
     Run(Box<RunReport>, String),
-    /// The matrices of a file and what it is called.
+    /// The matrices of a file and its name.
     File(Vec<ImportedMatrix>, FileName),
 }
 
-/// What a file is called.
+/// Name of a file in output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName {
-    /// The name that was given; or that of the file, after the folders that distinguish it from others of that name.
+    /// Given name; else the file name, after the folders that distinguish it from equal ones.
     pub text: String,
-    /// Whether it was given: then everybody may see it.
+    /// Whether the user gave the name, which is then public.
     pub is_given: bool,
 }
 
-/// The longest name that is given to a file.
+/// Maximum length of a given name.
 const MAX_CHARACTERS: usize = 60;
 
-/// A name as it is given to a file, where every page and terminal can show it.
+/// Checks a given name: every page and terminal must be able to show it.
 fn shown<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
     let is_fit = !name.is_empty() && name.chars().count() <= MAX_CHARACTERS && plain(name) == name;
     match (is_fit, file.is_empty()) {
@@ -54,12 +54,12 @@ fn shown<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
     }
 }
 
-/// What a word names.
+/// Opened input, before a run is read.
 #[derive(Debug)]
 pub enum Found {
-    /// The file of a run.
+    /// File of a run.
     Run(RunFile),
-    /// The matrices of another file, and what it is called.
+    /// The matrices of another file and its name.
     File(Vec<ImportedMatrix>, FileName),
 }
 
@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-/// What files at these paths are called: each by its own name, after as few of its folders as distinguish it.
+/// Returns distinct names for these paths: the file name after as few folders as necessary.
 fn distinct_names(paths: &[&Path]) -> Vec<String> {
     let parts = |path: &&Path| -> Vec<String> {
         let components = path.components().filter(|part| *part != Component::CurDir);
@@ -93,12 +93,12 @@ impl Source {
     /// Opens a run by tag, id or path, or a matrix file by path.
     ///
     /// # Errors
-    /// There is neither a run nor a file of this name, or it cannot be read.
+    /// There is neither a run nor a file with this name, or it cannot be read.
     pub fn open(global: &Global, word: impl AsRef<OsStr>) -> Result<Source, Failure> {
         Source::read(Source::find(global, word)?)
     }
 
-    /// Opens each of these words, of which `NAME=FILE` names a file.
+    /// Opens all words, where `NAME=FILE` gives a file a name.
     ///
     /// # Errors
     /// As [`Source::open`] and [`Source::find_all`].
@@ -117,7 +117,7 @@ impl Source {
         })
     }
 
-    /// Each of these words, divided where it is `NAME=FILE`.
+    /// Splits words of the form `NAME=FILE`.
     ///
     /// # Errors
     /// A name cannot be shown, or is given twice.
@@ -125,7 +125,7 @@ impl Source {
         global: &Global,
         words: &'a [OsString],
     ) -> Result<Vec<(Option<&'a str>, &'a OsStr)>, Failure> {
-        // A path or a tag may hold `=` too.
+        // A path or a tag may contain `=`.
         let is_whole = |word: &OsStr| Path::new(word).exists() || saved::open(global, word).is_ok();
         let mut named: Vec<(Option<&str>, &OsStr)> = Vec::new();
         for word in words {
@@ -142,7 +142,7 @@ impl Source {
         Ok(named)
     }
 
-    /// Looks what each of these words is: a run, a file, or `NAME=FILE`.
+    /// Finds a run or a file for each word, which may have the form `NAME=FILE`.
     ///
     /// # Errors
     /// As [`Source::find`] and [`Source::named`]; or a name is given to a run.
@@ -176,7 +176,7 @@ impl Source {
         Ok(all)
     }
 
-    /// Looks which of the two it is.
+    /// Finds a run or a file.
     ///
     /// # Errors
     /// As [`Source::open`].
@@ -184,13 +184,13 @@ impl Source {
         let path = Path::new(&word);
         match saved::open(global, path) {
             Ok(file) => Ok(Found::Run(file)),
-            // A file that is no run may be a matrix.
+            // A file that is not a run may be a matrix.
             Err(Failure::Store(StoreError::Foreign { .. })) => {
                 let matrices = files::matrices(path)?;
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
                 Ok(Found::File(matrices, FileName { text: name, is_given: false }))
             }
-            // Runs are called by words; a word with an ending was meant as a file.
+            // Selectors of runs have no file extension, so the word was meant as a file.
             Err(Failure::Store(StoreError::UnknownRun { .. })) if path.extension().is_some() => {
                 Err(Failure::Input(format!("failed to read {}: no such file or run", path.display())))
             }
@@ -198,7 +198,7 @@ impl Source {
         }
     }
 
-    /// In the form in which it is compared.
+    /// Converts the data for a comparison.
     pub fn side(&self) -> Side {
         match self {
             Source::Run(report, _) => {
@@ -208,7 +208,7 @@ impl Source {
                 let of_trials = report.series.as_ref().map(|it| {
                     let mut side = of_series(environment, topology, &it.settings, &it.result);
                     if it.settings.gathering() == Some(Gathering::QuickLook) {
-                        // What stands beside the map is a glance: too short to be held against another.
+                        // The trials of a quick look are too short for a comparison.
                         side.datasets.clear();
                     }
                     side
@@ -228,7 +228,7 @@ impl Source {
         }
     }
 
-    /// The CPUs that it has numbers of.
+    /// Returns the CPUs with data.
     pub fn cpus(&self) -> CpuSet {
         match self {
             Source::Run(report, _) => {
@@ -242,7 +242,7 @@ impl Source {
         }
     }
 
-    /// What output calls it: the short name of a run, the name of a file, with its folders only where others have that name.
+    /// Returns the name in output: the short name of a run, or the name of a file.
     pub fn name(&self) -> String {
         match self {
             Source::Run(_, name) => name.clone(),
@@ -250,7 +250,7 @@ impl Source {
         }
     }
 
-    /// Whether its name may be shown to everybody.
+    /// Whether the name is public.
     pub fn is_public(&self) -> bool {
         match self {
             Source::Run(..) => true,
@@ -258,7 +258,7 @@ impl Source {
         }
     }
 
-    /// The machine in a few words: label, scenario or CPU; of a file its format.
+    /// Describes the machine in a few words: label, scenario or CPU; for a file, its format.
     pub fn machine(&self) -> String {
         match self {
             Source::Run(report, _) => {
@@ -274,7 +274,7 @@ impl Source {
         }
     }
 
-    /// When it was measured, RFC 3339 in UTC; `None` for a file.
+    /// Returns the start of the measurement, RFC 3339 in UTC; `None` for a file.
     pub fn started(&self) -> Option<String> {
         match self {
             Source::Run(report, _) => Some(report.header.started.clone()),

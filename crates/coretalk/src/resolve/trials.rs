@@ -1,4 +1,4 @@
-//! What is meant by a command that measures series.
+//! Resolves commands that measure series.
 
 use crate::args::options::Global;
 use crate::args::series::SeriesArgs;
@@ -17,25 +17,25 @@ use coretalk_model::series::{Headline, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{CpuId, Picos, Topology};
 
-/// The half-width asked for where nothing was said.
+/// Default half width.
 const PRECISION: f64 = 0.02;
 
-/// What is meant by a command that measures series.
+/// Resolved command that measures series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesRequested {
-    /// What to measure.
+    /// Settings of the series.
     pub settings: SeriesSettings,
-    /// What the user should know before it begins: trials that this machine cannot perform.
+    /// Notices before the run: trials that this machine cannot perform.
     pub notices: Vec<String>,
-    /// Everything else.
+    /// All other options.
     pub options: RunOptions,
 }
 
-/// What is meant by the arguments of a command that measures series, on a machine.
+/// Resolves the arguments of a command that measures series.
 ///
 /// # Errors
-/// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, an unknown name, a feature that the CPU
-/// lacks where nothing else was asked for.
+/// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, an unknown name, or a requested feature that
+/// the CPU lacks.
 pub fn request(
     machine: &mut dyn Machine,
     global: &Global,
@@ -53,7 +53,7 @@ pub fn request(
         _ => args.fewest_cpus(),
     };
     let (cpus, choice) = cpus_and_pairs(machine, global, args.pairs(), fewest)?;
-    // Pairs choose who is measured, and not who else is there.
+    // `--pairs` restricts the measured pairs, not their neighbours.
     let cpus = match args.has_neighbours() {
         true => cpus_and_pairs(machine, global, None, fewest)?.0,
         false => cpus,
@@ -82,7 +82,7 @@ pub fn request(
         None => (options, Vec::new()),
     };
     let verbosity = output::options(global).verbosity;
-    // Before runtimes are built, for what may take minutes; and again of what is left then.
+    // Before building runtimes, which may take minutes; checked again for the remaining trials.
     global.budget.map_or(Ok(()), |budget| enough_time(&trials, budget))?;
     let preparing = global.budget.unwrap_or(args.budget());
     notices.extend(runtimes::prepare(machine, &trials, &options, preparing, verbosity, stop)?);
@@ -105,7 +105,7 @@ pub fn request(
     Ok(SeriesRequested { settings, notices, options })
 }
 
-/// Says before a run begins that its budget is below what one pass of any of its trials takes.
+/// Refuses a budget that is shorter than one pass of every trial.
 fn enough_time(trials: &[TrialSpec], budget: Picos) -> Result<(), Failure> {
     let least = trials.iter().map(least_span).min().unwrap_or_default();
     if least <= budget {
@@ -115,12 +115,12 @@ fn enough_time(trials: &[TrialSpec], budget: Picos) -> Result<(), Failure> {
         "--budget {} is too short: one pass of a trial takes {}; set it to {} or more",
         duration(budget.secs()),
         duration(least.secs()),
-        // A first analysis.
+        // Enough for a first analysis.
         duration((least.secs() * ANALYSES[0] as f64).ceil())
     )))
 }
 
-/// The CPUs that trials run on: those that take no part need no thread.
+/// Returns the CPUs of all trials; others need no worker.
 pub fn workers(settings: &SeriesSettings, topology: &Topology) -> Vec<CpuId> {
     let used = settings.trials.iter().flat_map(|trial| trial.placement.iter().copied()).collect();
     topology.order(&used)
@@ -131,18 +131,17 @@ fn ordered(cpus: &[CpuId]) -> impl Iterator<Item = [CpuId; 2]> + '_ {
     pairs.filter(|[from, to]| from != to)
 }
 
-/// The trials that this machine can perform, and a sentence for those that it cannot.
+/// Selects the trials that this machine can perform, with a sentence for each reason to omit others.
 ///
 /// # Errors
-/// It can perform none of them.
+/// It can perform none.
 pub fn possible(
     machine: &dyn Machine,
     trials: Vec<TrialSpec>,
 ) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
     let mut lacks: Vec<String> = Vec::new();
     let mut kept: Vec<TrialSpec> = Vec::with_capacity(trials.len());
-    // What a trial lacks is found out by trying, which may take a second for a large queue: once for those that differ in
-    // their CPUs alone.
+    // The check may take a second for a large queue, so consecutive trials that differ only in their CPUs share it.
     let mut tried: Option<(TrialSpec, Option<String>)> = None;
     for trial in trials {
         let probe = probes::series_by_id(&trial.probe);
@@ -167,8 +166,8 @@ pub fn possible(
     Ok((kept, lacks.iter().map(|lack| format!("{lack}; skipped")).collect()))
 }
 
-/// What trials with long passes add to a budget that nobody chose: their first analysis, and no more than a person
-/// waits for.
+/// Returns the extension of the default budget for trials with long passes: enough for their first analysis, at most 90
+/// seconds.
 fn of_long_passes(trials: &[TrialSpec]) -> Picos {
     const LONG: Picos = Picos::from_ms(250);
     const MOST: Picos = Picos::from_ms(90_000);

@@ -1,4 +1,4 @@
-//! Asking the adapters of a run what they offer.
+//! Preparation of the adapters of a run.
 
 use super::{allowed, externals};
 use crate::args::value::{AdapterWord, adapter};
@@ -14,7 +14,7 @@ use coretalk_model::Picos;
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 use std::time::Duration;
 
-/// Makes the adapters of these trials ready, as [`prepare`](super::prepare) says.
+/// Implements [`prepare`](super::prepare).
 pub(super) fn prepare(
     machine: &mut dyn Machine,
     trials: &[TrialSpec],
@@ -39,7 +39,7 @@ pub(super) fn prepare(
     runtimes.dedup();
     for runtime in runtimes {
         let recipe = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
-        // One that does not answer leaves time to the others.
+        // An adapter that does not answer leaves time for the others.
         let patience =
             Duration::from_millis(Picos((budget - machine.preparing()).0 / 4).duration().as_millis() as u64);
         let shop = Shop { users: &users, cache: &cache, patience };
@@ -73,7 +73,7 @@ fn no_adapter(runtime: &str, catalogue: &Catalogue) -> Failure {
     ))
 }
 
-/// Whether a runtime offers what these trials ask of it.
+/// Checks that a runtime offers what these trials need.
 fn check(
     runtime: &str,
     description: &Description,
@@ -85,7 +85,7 @@ fn check(
         let Some(external) = probe.external(trial).filter(|external| external.runtime == runtime) else {
             continue;
         };
-        // What no runtime can do is said of the trial.
+        // Work that no runtime can do is reported with its trial.
         let Ok(work) = probe.runtime_work(trial, options) else { continue };
         let kind = work.operation.kind();
         if description.find(kind, &external.name).is_some() {
