@@ -1,4 +1,4 @@
-//! `adapters`.
+//! `adapters`: lists and checks adapters for runtimes of other languages.
 
 use crate::args::adapters::{AdaptersArgs, AdaptersCommand, CheckArgs};
 use crate::args::options::Global;
@@ -21,17 +21,13 @@ use coretalk_model::{CpuId, CpuSet};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a pass takes that is judged: many times what reading a request does.
+/// Duration of a pass that is checked: long compared with reading a request.
 const SPAN: Duration = Duration::from_millis(50);
-/// When a pass is given up: two spinning threads on one CPU beside other work take seconds.
+/// Time limit of a pass: two spinning threads on one CPU next to other work take seconds.
 const LIMIT: Duration = Duration::from_secs(30);
-/// How long each thing may take to settle. A compiler has done its work after a second, nearly always.
+/// Time for each operation to reach a steady state; just-in-time compilers nearly always finish within a second.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// Does what was typed behind `adapters`.
-///
-/// # Errors
-/// The program cannot be started or understood at all, a result cannot be written, or somebody wished to end.
 pub fn act(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         None => list(global),
@@ -39,7 +35,7 @@ pub fn act(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Builds what is not built yet, and asks each what it offers.
+/// Builds adapters that are not built yet, and lists what each offers.
 fn list(global: &Global) -> Result<ExitCode, Failure> {
     let settings = adapters::settings()?;
     let start = start()?;
@@ -62,7 +58,6 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
     say(global, &report::adapters::list(&found, &settings.users, &settings.cache))
 }
 
-/// How processes of adapters are started, and who guards them.
 struct Start {
     settings: StartSettings,
     watchdog: Option<Watchdog>,
@@ -110,7 +105,7 @@ fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
     Ok(if found.breaches().is_empty() { ExitCode::Done } else { ExitCode::Found })
 }
 
-/// The CPUs of the two roles: the first two of those that may be used, or the only one twice.
+/// Returns the CPUs of the two roles: the first two allowed CPUs, or the only one twice.
 fn two_of(allowed: &CpuSet, wanted: Option<&CpuSet>) -> Result<[CpuId; 2], Failure> {
     let chosen = wanted.unwrap_or(allowed);
     let refused = chosen.difference(allowed);

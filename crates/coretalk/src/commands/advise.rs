@@ -1,4 +1,4 @@
-//! `advise`: on which CPUs threads that talk should run, from a run, a file, or a brief measurement.
+//! `advise`: recommends CPUs for communicating threads, from a run, a file, or a brief measurement.
 
 mod known;
 mod noise;
@@ -30,10 +30,6 @@ use coretalk_model::{CpuId, CpuSet, Environment, Level, Topology};
 use known::Known;
 use noise::Noise;
 
-/// `advise`.
-///
-/// # Errors
-/// The graph or the source cannot be read, there are too few CPUs, or the command was interrupted.
 pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "advise")?;
     let (view, environment) = advice_view(global, args)?;
@@ -45,10 +41,6 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Passes the blocks of the screen to `show`.
-///
-/// # Errors
-/// As of [`act`].
 pub(super) fn with_blocks<R>(
     global: &Global,
     args: &AdviseArgs,
@@ -78,7 +70,7 @@ fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option
         Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
     };
     let (spent, departed) = (known.spent, known.departed.iter().map(|departure| departure.cpu).collect());
-    // A choice that names a CPU that went away meanwhile is answered with the others.
+    // Offline CPUs are removed from `--cpus`, so that the others get an answer.
     let stayed = global.cpus.as_ref().map(|cpus| cpus.difference(&departed));
     let global = &Global { cpus: stayed, ..global.clone() };
     if let (Some(noise), Some(here)) = (&noise, &environment) {
@@ -95,7 +87,7 @@ fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option
     Ok((view, environment))
 }
 
-/// Whether threads may share cores, by either of the options that say so; `None` where neither does.
+/// Returns whether threads may share cores, from `--smt` or `--sharing`; `None` without either.
 fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failure> {
     let by_smt = match global.smt {
         None => None,
@@ -115,7 +107,6 @@ fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failur
     }
 }
 
-/// The graph of a file, where one is given.
 fn graph(args: &AdviseArgs) -> Result<Option<Graph>, Failure> {
     let Some(path) = &args.graph else { return Ok(None) };
     let shown = path.display();
@@ -129,10 +120,9 @@ fn pattern(args: &AdviseArgs) -> Pattern {
     args.pattern.unwrap_or(Pattern::AllToAll)
 }
 
-/// What real work can test, or why nothing can be tested, without a full stop.
+/// A claim to test with real work, or why there is none, without a full stop.
 type Provable = Result<Claim, &'static str>;
 
-/// Without an advice there is nothing that could be wrong.
 const NOTHING_ADVISED: Provable = Err("there is no advice to check");
 
 fn advised(
@@ -177,7 +167,7 @@ fn advised(
         )));
     }
     let constraints = Constraints { avoid, class: args.class.clone(), node: args.node, sharing };
-    // By number: the order of the system.
+    // In the order of CPU numbers, which is the one of the system.
     let all: Vec<CpuId> = among.iter().collect();
     let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
     let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
@@ -196,7 +186,7 @@ fn advised(
         }),
         _ => Failure::Usage(error.to_string()),
     })?;
-    // Not before it is known that there is a CPU for each of them: it grows with the square of their number.
+    // Built only after the check for enough CPUs: it grows with the square of the number of threads.
     let graph = &graph.unwrap_or_else(|| Graph::of_pattern(pattern(args), threads));
     let left_out = match sharing {
         Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),
@@ -217,7 +207,7 @@ fn advised(
         proof: None,
     };
     let refused = known.moved.as_ref().or(findings.structure.as_ref().err().filter(|refusal| {
-        // Two CPUs have one placement, which needs no structure.
+        // Two CPUs have a single placement, which needs no structure.
         !matches!(refusal, Refusal::Matrix(InferError::TooFew { .. }))
     }));
     match refused {
@@ -273,12 +263,10 @@ fn advised(
     Ok((view, claim))
 }
 
-/// A number of the file that the latencies come from.
 fn of_file(number: f64) -> DisplayValue {
     DisplayValue::bare(Number::Point(number), ValueSource::Unrecorded)
 }
 
-/// The CPUs that were asked for, among those of the source.
 fn chosen(asked: Option<&CpuSet>, ids: &CpuSet) -> Result<CpuSet, Failure> {
     let Some(asked) = asked else { return Ok(ids.clone()) };
     match asked.difference(ids).first() {
@@ -290,7 +278,7 @@ fn chosen(asked: Option<&CpuSet>, ids: &CpuSet) -> Result<CpuSet, Failure> {
     }
 }
 
-/// Groups from the largest to the smallest: as the latencies show them, or where they show none as they are reported.
+/// Returns the groups, largest first: as inferred from latencies, else as reported.
 fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
     match &findings.structure {
         Ok(structure) if !structure.levels.is_empty() => {
@@ -300,9 +288,9 @@ fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
     }
 }
 
-/// The level whose groups are taken for cores where no core with several threads is reported: one that work of their
-/// threads has shown, since a guest is told what its host made up; of a file that says nothing of cores also one of pairs,
-/// because two threads on one core cost more than two cores do.
+/// Returns the inferred level that stands for cores if no core with several threads is reported. Groups shown by
+/// execution tests qualify, because a guest only sees the cores that its host invents. For a file without cores, groups
+/// of two also qualify, because two threads on one core cost more than two cores.
 fn cores_shown<'a>(
     reported: &Topology,
     findings: &'a Findings,
@@ -316,7 +304,6 @@ fn cores_shown<'a>(
     (is_shown && !is_reported).then_some(finest)
 }
 
-/// A structure with these groups as its cores.
 fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
     if cores.is_empty() {
         return reported;
@@ -328,7 +315,7 @@ fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
     Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
 }
 
-/// The pairs of a file that `lint` lists as such that do not fit. A run has measured them again.
+/// Returns the pairs of a file that `lint` lists as unfit. A run has measured them again.
 fn unfit(doubts: &[Doubt]) -> &[Suspect] {
     let cells = doubts.iter().find_map(|doubt| match doubt {
         Doubt::Unfit { cells, .. } => Some(&cells[..]),
@@ -337,7 +324,7 @@ fn unfit(doubts: &[Doubt]) -> &[Suspect] {
     cells.unwrap_or_default()
 }
 
-/// What counts in place of values that may be wrong.
+/// Formats the notice that other values replace suspicious ones.
 fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str) -> Option<Sentence> {
     let among: Vec<&TooNear> =
         pairs.iter().filter(|near| near.pair.iter().all(|cpu| candidates.contains(*cpu))).collect();
@@ -352,7 +339,7 @@ fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str)
     Some(said.with("counted", of_file(*counted)).with("others", Sentence::joined(others, "")))
 }
 
-/// What `lint` finds in the file, as far as it touches a placement.
+/// Formats the findings of `lint` that affect a placement.
 fn doubts_in_words(doubts: &[Doubt], unit: &'static str) -> Vec<Sentence> {
     let words = |doubt: &Doubt| {
         match doubt {

@@ -1,4 +1,4 @@
-//! `compare`: two runs or files against each other, or many in one table.
+//! `compare`: compares two runs or files, or tabulates many.
 
 use crate::args::CompareArgs;
 use crate::args::options::Global;
@@ -22,10 +22,6 @@ use coretalk_model::compare::{
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Compares.
-///
-/// # Errors
-/// Something cannot be read, or there is no sense in which it could be compared.
 pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     if !matches!(options.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
@@ -34,7 +30,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Format { format, sentence });
     }
     let named = Source::named(global, &args.sides)?;
-    // What standard input holds is known once it is read, so the other files decide.
+    // Standard input is unknown until read, so the other files decide.
     let mut files = named.iter().filter(|(_, file)| *file != "-").peekable();
     if files.peek().is_some() && files.all(|(_, file)| view::is_spectrum(Path::new(file))) {
         return percentiles(global, args, &named);
@@ -46,7 +42,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Percentile tables and interval logs, percentile by percentile. They come without intervals, so nothing is judged.
+/// Compares percentile tables and interval logs by percentile. They have no intervals, so there is no verdict.
 fn percentiles(
     global: &Global,
     args: &CompareArgs,
@@ -82,10 +78,6 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     })?
 }
 
-/// Passes the blocks of the screen to `show`.
-///
-/// # Errors
-/// As of [`act`].
 pub(super) fn with_blocks<R>(
     global: &Global,
     args: &CompareArgs,
@@ -101,7 +93,6 @@ pub(super) fn with_blocks<R>(
     }
 }
 
-/// Compares two sides and passes what their comparison shows to `then`.
 fn with_view<R>(
     global: &Global,
     args: &CompareArgs,
@@ -150,7 +141,7 @@ fn with_view<R>(
     Ok(then(&view))
 }
 
-/// A side, and the word by which the user named it.
+/// Describes a side; `word` is the user's name for it.
 fn side(source: &Source, word: &OsStr) -> SideView {
     let given = match source {
         Source::Run(report, _) => report.header.tags.iter().find(|tag| word == tag.as_str()).cloned(),
@@ -199,7 +190,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
     }
 }
 
-/// Refuses different experiments without `--force`, and always what has no common measure.
+/// Refuses different experiments without `--force`, and data without a common measure always.
 fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(), Failure> {
     let said = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
@@ -223,8 +214,8 @@ fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(
     }
 }
 
-/// What `--fail-on` makes of it. A level that cannot be told is no failure where what is asked for is ruled out: one that
-/// may be slower or the same is not faster.
+/// Returns the exit code of `--fail-on`. An undecided level matters only while the requested direction is possible: a
+/// level that is slower or equal cannot be faster.
 fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
     let (comparison, [a, b]) = (view.comparison, view.called());
     let doubtful = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).count();
@@ -257,7 +248,6 @@ fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> Exi
     ExitCode::CannotTell
 }
 
-/// Many sides in one table, and what they are called.
 fn tabulated(args: &CompareArgs, sources: &[Source]) -> (Overview, Vec<SideView>) {
     let sides: Vec<_> = sources.iter().map(Source::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();

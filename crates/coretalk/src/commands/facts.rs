@@ -1,5 +1,4 @@
-//! The commands that say something about the machine and the tool: doctor, clock, probes. Each as text,
-//! and as one document.
+//! Commands about the machine and the tool: `doctor`, `clock`, `probes` and `--version -v`.
 
 use crate::args::ProbesArgs;
 use crate::args::options::Global;
@@ -28,20 +27,15 @@ use coretalk_model::{Environment, Picos};
 #[cfg(target_os = "linux")]
 use std::time::Instant;
 
-/// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
+/// Maximum CPUs whose counters `clock` compares in pairs: 120 pairs of a millisecond.
 #[cfg(target_os = "linux")]
 const MAX_COMPARED: usize = 16;
-/// How long they may take where nobody says.
 const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
 
-/// `doctor`.
-///
-/// # Errors
-/// The machine cannot be opened, or the output cannot be written.
 pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "doctor")?;
     let mut machine = match machine::open(global.machine.as_ref(), 0) {
-        // What keeps a machine from being opened is what is asked here; a document needs the machine.
+        // `doctor` reports why the machine cannot be opened; the JSON document needs an open machine.
         Err(Failure::Machine(error)) if error.is_of_host() && matches!(shape, Shape::Text) => {
             say(global, &report::facts::doctor(&HostMachine::examine_closed(&error)))?;
             return Err(error.into());
@@ -56,10 +50,6 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     }
 }
 
-/// `clock`.
-///
-/// # Errors
-/// As [`doctor`].
 pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "clock")?;
     let (view, environment) = match &global.machine {
@@ -83,7 +73,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
     let stop = signals::stop()?;
     let allowed = host.allowance().mask.intersection(&host.allowance().cpuset);
     let order: Vec<CpuId> = host.topology().order(&allowed).into_iter().take(MAX_COMPARED).collect();
-    // The first CPU against each of the others tells all offsets; where time ends, the rest is a sample.
+    // Pairs with the first CPU yield all offsets and come first; the others are shuffled, so a timeout leaves a sample.
     let (first, mut others): (Vec<_>, Vec<_>) = (0..order.len())
         .flat_map(|high| (0..high).map(move |low| (low, high)))
         .partition(|(low, _)| *low == 0);
@@ -114,18 +104,11 @@ fn host_clock(_: Picos) -> Result<(ClockView, Environment), Failure> {
 }
 
 /// `--version -v`.
-///
-/// # Errors
-/// It cannot be written.
 pub fn build() -> Result<ExitCode, Failure> {
     let (compiler, libc) = (of_measure::compiler(), of_measure::libc_version());
     say(&Global::default(), &report::facts::build(&build_facts(), compiler.as_deref(), libc.as_deref()))
 }
 
-/// `probes`.
-///
-/// # Errors
-/// There is no kernel of that name, or its code cannot be shown.
 pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "probes")?;
     let blocks = args.asm.as_deref().map(code).transpose()?;
@@ -151,7 +134,7 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     say(global, &report::facts::probes(&rows))
 }
 
-/// Probes whose timed loops are named by what is measured: `queue:spsc`; and what stands behind the colon.
+/// Prefixes of probes whose timed loops can be named, as in `queue:spsc`, with the help for what follows the colon.
 const LOOPS: [(&str, &str); 4] = [
     ("wait:", "STRATEGY for waiting strategies (wait:pause)"),
     ("queue:", "NAME for queues (queue:spsc)"),
@@ -159,14 +142,13 @@ const LOOPS: [(&str, &str); 4] = [
     ("wake:", "NAME for primitives (wake:park)"),
 ];
 
-/// Every kernel, or the one whose code was asked for, with it.
+/// Lists all kernels, or only the named one with its assembly.
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<AsmBlock>>) -> Vec<ProbeDoc> {
     let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
     let of_kernels = probes::REGISTRY.iter().flat_map(|probe| {
         let spec = probe.spec();
         probe.kernels().iter().map(move |kernel| (spec, kernel.id.to_string()))
     });
-    // Loops that have a name and are no kernel of a map.
     let of_loops = named.and_then(|named| {
         let (prefix, _) = LOOPS.iter().find(|(prefix, _)| named.starts_with(prefix))?;
         Some((probes::series_by_id(prefix.trim_end_matches(':'))?.spec(), named.to_owned()))

@@ -1,4 +1,4 @@
-//! `import`: matrices of other tools, shown or converted.
+//! `import`: shows or converts matrices of other tools.
 
 use crate::args::ImportArgs;
 use crate::args::options::Global;
@@ -19,10 +19,7 @@ use coretalk_model::latency::summary::Reading;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Reads every file first. One that cannot be read is named at the end, and does not stop the others.
-///
-/// # Errors
-/// A file cannot be read, or the output cannot be written.
+/// Reads every file first. Unreadable files do not stop the others; the final error names them.
 pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let (imported, refused) = files::matrices_of_all(&args.files)?;

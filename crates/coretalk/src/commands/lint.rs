@@ -1,4 +1,4 @@
-//! `lint`: what is doubtful about matrices of other tools.
+//! `lint`: finds doubtful values in matrices of other tools.
 
 use crate::args::LintArgs;
 use crate::args::options::Global;
@@ -12,10 +12,7 @@ use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::lint;
 use std::path::Path;
 
-/// Reads every file first. One that cannot be read is named at the end, and does not stop the others.
-///
-/// # Errors
-/// A file cannot be read.
+/// Reads every file first. Unreadable files do not stop the others; the final error names them.
 pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     let (matrices, refused) = files::matrices_of_all(&args.files)?;
     let (said, doubted) = with_views(&matrices, |views| {
@@ -34,10 +31,6 @@ pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// Passes the blocks of the screen to `show`.
-///
-/// # Errors
-/// No file can be read.
 pub(super) fn with_blocks<R>(args: &LintArgs, show: impl FnOnce(&[Block<'_>]) -> R) -> Result<R, Failure> {
     let (matrices, _) = files::matrices_of_all(&args.files)?;
     Ok(with_views(&matrices, |views| show(&blocks(views))))

@@ -1,4 +1,4 @@
-//! The commands that measure a map: the quick look, `latency`, and `suite`.
+//! Commands that measure a map: the quick look, `latency`, and `suite`.
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
@@ -16,10 +16,7 @@ use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::latency::{LatencySettings, cells};
 
-/// Measures, or goes on with a run.
-///
-/// # Errors
-/// [`Failure`]; what was measured until then is saved.
+/// Measures, or resumes a run.
 pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
@@ -42,7 +39,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }
 
-/// Says before a run begins that its budget is below what one pair takes as another tool measures it.
+/// Refuses a budget that is too short for one pair as an imitated tool measures it.
 fn enough_time(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -53,7 +50,7 @@ fn enough_time(
     machine.engage(workers)?;
     let budget = duration(settings.budget.secs());
     let least = latency::least_time(machine, settings, stop);
-    // Workers and the mask of this thread go: the examination of the machine sees what it found.
+    // Releases the workers and the affinity mask, because examining the machine must see their original state.
     machine.engage(&WorkerSettings::default())?;
     match least? {
         Some(least) if least <= settings.budget => Ok(()),
@@ -67,16 +64,16 @@ fn enough_time(
     }
 }
 
-/// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.
+/// Memory of a run per pair: 570 MB at 523,776 pairs, most of it for passes and derived results.
 const BYTES_PER_PAIR: u64 = 1_100;
 
-/// Address space beyond that: code, stacks, and the regions of 64 MB that glibc reserves for each of a few threads.
+/// Further address space: code, stacks, and the 64 MB regions that glibc reserves for each of a few threads.
 const RESERVED_BYTES: u64 = 300 << 20;
 
-/// Below so many pairs a run takes what every program takes.
+/// Minimum number of pairs for the memory check: smaller runs need no more than any program.
 const MANY_PAIRS: usize = 50_000;
 
-/// Says before a long run begins that its memory would not suffice: Rust ends a program that gets none.
+/// Refuses a run that would exhaust the memory: Rust aborts a program when an allocation fails.
 fn enough_memory(pairs: usize) -> Result<(), Failure> {
     let Some(room) = Room::of_this_process().filter(|_| pairs >= MANY_PAIRS) else { return Ok(()) };
     let needed = pairs as u64 * BYTES_PER_PAIR;

@@ -1,4 +1,4 @@
-//! `place`: the same work on several placements.
+//! `place`: compares placements with the same work.
 
 use crate::RunSettings;
 use crate::args::parse::Invocation;
@@ -15,10 +15,7 @@ use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::session::series::SeriesResumedState;
 
-/// Compares placements, or goes on with a comparison.
-///
-/// # Errors
-/// [`Failure`]; the runs made until then are saved.
+/// Compares placements, or resumes a comparison.
 pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
@@ -36,9 +33,6 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
 }
 
 /// `plan` of a comparison.
-///
-/// # Errors
-/// As comparing itself would be refused.
 pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let (machine, seed) = machine::open_seeded(global)?;

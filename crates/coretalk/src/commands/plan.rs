@@ -1,4 +1,4 @@
-//! `plan`: what would be measured, and how long it takes.
+//! `plan`: shows what would be measured, and how long it takes.
 
 use crate::args::parse::Invocation;
 use crate::args::{PlanArgs, PlannedCommand};
@@ -13,15 +13,10 @@ use crate::run::signals;
 use coretalk_measure::session::latency;
 use coretalk_model::Picos;
 
-/// `plan`.
-///
-/// # Errors
-/// As measuring itself would be refused.
 pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
     hand_to(invocation, args, |blocks| say(&invocation.cli.global, blocks))
 }
 
-/// Hands over the blocks of the plan of a map.
 pub(super) fn with_blocks<R>(
     invocation: &Invocation,
     args: &PlanArgs,
@@ -78,7 +73,7 @@ fn hand_to(
             show(&blocks)
         }
         Shape::Json(identity) => {
-            // One number for all of it, as the budget is one.
+            // The document has a single machine time, like the budget.
             plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);
             let document = Document::of_plan(&plan, &*machine, &settings.cpus, identity);
             hand_over(global, &document)

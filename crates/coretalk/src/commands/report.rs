@@ -1,4 +1,4 @@
-//! `report`: runs as a page or a picture that people share.
+//! `report`: writes runs as a page or a picture to share.
 
 use crate::RunReport;
 use crate::args::ReportArgs;
@@ -20,21 +20,19 @@ use crate::run::saved;
 use coretalk_model::latency::Record;
 use std::ffi::OsStr;
 
-/// Names of series that are listed where one is unknown.
+/// Maximum series listed in the error about an unknown name.
 const MAX_LISTED: usize = 40;
 
-/// A run with what its report needs, or a file of another tool.
+/// An opened input: a run with its report and record, or a file of another tool.
 enum Opened {
     Run { report: Box<RunReport>, record: Box<Record>, name: String },
     File { file: Box<ImportedFile>, named: Named },
 }
 
-/// What a file is called by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
-    /// Its own name, or the title in it.
+    /// By its file name, or the title in it.
     ByItself,
-    /// Its number.
     ByNumber,
 }
 
@@ -44,10 +42,7 @@ impl Opened {
     }
 }
 
-/// `report RUN… -o FILE`.
-///
-/// # Errors
-/// There is no such run, or the file cannot be written; that is known before anything is drawn.
+/// Executes `report RUN… -o FILE`. Opens the output before anything is drawn.
 pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let Some(path) = options.output.as_deref() else {
@@ -101,10 +96,10 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// Names of series left out that are listed; more are counted.
+/// Maximum omitted series listed by name.
 const MAX_LEFT_OUT: usize = 6;
 
-/// A run with the record of its passes, or a file of another tool. The name of a file is private.
+/// Reads a source. File names are private.
 fn open(found: Found, word: &OsStr, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
     let file = match found {
         Found::Run(file) => file,
@@ -149,7 +144,7 @@ fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) ->
     }
 }
 
-/// Leaves the series of these names in the pictures of runs.
+/// Restricts the pictures of runs to the series with these names.
 fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) -> Result<(), Failure> {
     if kind == ReportFormat::Html {
         let text = "--series is only for pictures, and a page shows all series; write .svg or .png";
@@ -179,7 +174,6 @@ fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) 
     }
 }
 
-/// Refuses a picture that lacks a series that was chosen by name.
 fn refuse_undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<(), Failure> {
     let undrawn: Vec<String> = undrawn(inputs, drawing).iter().map(Undrawn::words).collect();
     match undrawn.is_empty() {
@@ -192,7 +186,8 @@ fn refuse_undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<(), Fa
     }
 }
 
-/// Colours are spread over what is shown; pictures of several runs are there to be compared, with others too.
+/// Chooses the drawing options. By default, colours span the values of a single run, while several runs use the fixed
+/// scale, which also compares with other pictures.
 fn drawing(options: &OutputOptions, args: &ReportArgs, is_of_several: bool) -> Drawing {
     let style = output::style(options);
     let scale = match args.scale {
@@ -226,10 +221,7 @@ fn contradiction(error: &serde_json::Error) -> Failure {
 }
 
 impl ReportFormat {
-    /// The bytes of the file; only the one that is asked for is made.
-    ///
-    /// # Errors
-    /// What is to be written cannot be made, or is too large for a PNG.
+    /// Creates the bytes of the file from either the page or the picture.
     pub fn bytes(
         self,
         page: impl FnOnce() -> Result<String, Failure>,

@@ -1,4 +1,4 @@
-//! The `runs` commands.
+//! `runs`: commands for saved runs.
 
 use crate::args::RunsCommand;
 use crate::args::options::Global;
@@ -11,10 +11,6 @@ use crate::run::out::Out;
 use crate::run::saved::{Chosen, directory, locate, open, read, write};
 use crate::store::{Directory, Listed};
 
-/// `runs …`.
-///
-/// # Errors
-/// There is no such run, or the store fails.
 pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
     match command {
         RunsCommand::List => return list(global),
@@ -28,7 +24,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
         RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,
         RunsCommand::Path { run } => {
             let path = locate(global, run)?;
-            // The bytes of the name, which need not be text.
+            // Raw bytes, because a path need not be text.
             let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
             Out::open(global.output.as_deref())?.bytes(&line)?;
         }
@@ -46,8 +42,8 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What runs can be called by, newest first: `latest`, tags, and the shortest end of an id. A shell expands what completion
-/// offers, so that a tag with a space or a dollar sign is left out: it has to be typed.
+/// Prints the selectors of runs for completion, newest first: `latest`, tags, and short names. Omits tags with special
+/// characters such as a space or a dollar sign, because the shell expands the offered words; such tags must be typed.
 fn names(global: &Global) -> Result<(), Failure> {
     let listed = directory(global.store.as_ref())?.list()?;
     let latest = listed.first().map(|_| "latest".to_owned());

@@ -1,4 +1,4 @@
-//! `selftest`.
+//! `selftest`: checks the promises of the documentation on this machine.
 
 use crate::args::options::Global;
 use crate::commands::shape::{Shape, say, shape};
@@ -16,10 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Tries every promise. A document that goes to a file has its words on standard output.
-///
-/// # Errors
-/// The machine cannot be opened, a result cannot be written, or somebody wished to end.
+/// Runs all checks. If the document goes to a file, the text goes to standard output.
 pub fn act(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "selftest")?;
     let mut machine = machine::host()?;
@@ -59,13 +56,13 @@ pub fn act(global: &Global) -> Result<ExitCode, Failure> {
     })
 }
 
-/// A directory that goes with what is in it.
+/// A temporary directory that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Scratch, Failure> {
         let path = std::env::temp_dir().join(format!("coretalk-selftest-{}", std::process::id()));
-        // Only its owner may look into it: runs are private.
+        // Accessible to the owner only, because runs are private.
         private_directory(&path).map_err(|source| Failure::Write { to: Some(path.clone()), source })?;
         Ok(Scratch(path))
     }
@@ -84,7 +81,7 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is in the directory of temporary files.
+        // On failure, the system's cleaning of temporary files remains.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Shape`]: what is handed over by commands that measure no matrix: words, or one document.
+//! [`Shape`]: output of commands without a matrix, as text or as a JSON document.
 
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
@@ -10,19 +10,13 @@ use crate::report::Style;
 use crate::resolve::output;
 use crate::run::out::Out;
 
-/// What is handed over: words, or one document.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// Words.
     Text,
-    /// One document.
     Json(Identity),
 }
 
-/// The shape that was asked for.
-///
-/// # Errors
-/// Formats that hold a matrix have nothing to hold here.
+/// Returns the requested shape.
 pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
@@ -36,19 +30,13 @@ pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     }
 }
 
-/// Writes a document where it is wanted.
-///
-/// # Errors
-/// It cannot be written.
+/// Writes a document to the requested output.
 pub fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, Failure> {
     Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
     Ok(ExitCode::Done)
 }
 
-/// Writes blocks where they are wanted, as wide as that place is.
-///
-/// # Errors
-/// They cannot be written.
+/// Writes blocks to the requested output, in its width.
 pub fn say(global: &Global, blocks: &[Block<'_>]) -> Result<ExitCode, Failure> {
     let output = global.output.as_deref();
     let text = terminal::screen(blocks, &Style::of_width(output::width(output)));

@@ -1,5 +1,4 @@
-//! `completions` and `man`: what the definitions know, with the names of what there is to measure, and of the runs of this
-//! computer.
+//! `completions` and `man`, generated from the command-line definitions, the names of probes, and the saved runs.
 
 use crate::args::CompletionsArgs;
 use crate::args::options::Global;
@@ -15,16 +14,12 @@ use coretalk_measure::sim::Scenario;
 use coretalk_model::place::{Preset, WorkloadKind};
 use std::fmt::Write;
 
-/// `man`.
-///
-/// # Errors
-/// The output cannot be written.
 pub fn man(global: &Global) -> Result<ExitCode, Failure> {
     Out::open(global.output.as_deref())?.text(&manual())?;
     Ok(ExitCode::Done)
 }
 
-/// One page: the program, each command with its own options, environment and exit status.
+/// Formats one manual page: the program, each command with its own options, environment and exit status.
 fn manual() -> String {
     let definitions = definitions();
     let page = clap_mangen::Man::new(definitions.clone());
@@ -50,7 +45,6 @@ fn manual() -> String {
     roff
 }
 
-/// Arguments that belong to the command alone; those that every command has stand above.
 fn describe(command: &clap::Command, path: &str, roff: &mut String) {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(roff, ".SH COMMAND {}\n{}", escaped(&path.to_uppercase()), escaped(&about));
@@ -68,23 +62,18 @@ fn describe(command: &clap::Command, path: &str, roff: &mut String) {
     }
 }
 
-/// Text that roff does not read as a request.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// Stands in generated scripts where the names of runs belong, which only the tool knows when a word is completed.
+/// Placeholder in generated scripts for the names of runs, which are known only at completion time.
 const RUNS: &str = "CORETALK-RUNS";
 
-/// Commands that take a run as their first word, and those below `runs`.
+/// Commands whose first argument is a run; `BELOW_RUNS` are those of `runs`.
 const WITH_RUN: [&str; 3] = ["export", "report", "compare"];
 const BELOW_RUNS: [&str; 4] = ["show", "tag", "rm", "path"];
 
-/// `completions`.
-///
-/// # Errors
-/// The output cannot be written.
 pub fn completions(global: &Global, args: &CompletionsArgs) -> Result<ExitCode, Failure> {
     Out::open(global.output.as_deref())?.text(&script(args.shell))?;
     Ok(ExitCode::Done)
@@ -122,7 +111,7 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// readline takes `:` and `=` for the end of a word, and gives what stands behind it; of a list it gives all of it.
+/// Works around readline, which splits words at `:` and `=` and passes only the last part, but passes whole lists.
 const BASH: &str = r#"_coretalk_words() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##*[[:space:]=]}"
@@ -151,7 +140,7 @@ _coretalk_runs() {
 }
 "#;
 
-/// The same definitions with every name that is known, and without commands that the tool calls itself.
+/// Adds all known names to the definitions and removes hidden commands.
 fn with_names(command: &Command, shell: Shell) -> Command {
     let name = command.get_name().to_owned();
     let known = |argument: &clap::Arg| {
@@ -176,7 +165,7 @@ fn with_names(command: &Command, shell: Shell) -> Command {
     copy
 }
 
-/// What may stand in an argument, where it is one of some names that its definition does not list.
+/// Returns the values of an argument if they are names that its definition does not list.
 fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
     let asks_for_runs = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
     let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
@@ -193,11 +182,11 @@ fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
             Some(vec![RUNS.to_owned()])
         }
         _ => {
-            // What a probe can measure is told by the first of its parameters.
+            // The first parameter of a probe names its variants.
             let probe = probes::series_by_id(command)?;
             probe.parameters().first().filter(|parameter| parameter.id == argument)?;
             let variants = probe.variants().into_iter().map(|(name, _)| name);
-            // A form such as `pause:N` is no word to type.
+            // A pattern such as `pause:N` cannot be completed.
             let words: Vec<String> = variants.filter(|name| !name.contains(char::is_uppercase)).collect();
             (!words.is_empty()).then_some(words)
         }

@@ -1,4 +1,4 @@
-//! `topology`: what is reported of a machine, what its latencies show, and how the two agree.
+//! `topology`: shows the reported and the inferred structure of a machine, and how they agree.
 
 use crate::args::TopologyArgs;
 use crate::args::options::Global;
@@ -22,49 +22,38 @@ use std::path::Path;
 
 /// Repetitions of the inference, each with every value moved within its interval.
 const REPETITIONS: u64 = 10;
-/// The same above 512 CPUs, where each takes a fifth of a second.
+/// Repetitions above 512 CPUs, where each takes a fifth of a second.
 const REPETITIONS_OF_MANY: u64 = 5;
 
-/// What the structure of a machine is read from.
 #[derive(Default)]
 struct StructureInput {
-    /// What stands above it: a file, where it is no run.
+    /// Heading for a file that is not a run.
     title: Option<Sentence>,
-    /// What a source reports; nothing for a matrix file.
+    /// Topology of the source; `None` for a matrix file.
     reported: Option<Topology>,
-    /// That this is a report of other CPUs: then nothing is compared with it.
+    /// Set if the report is about other CPUs, which prevents a comparison.
     others: Option<OtherCpus>,
-    /// CPUs of this machine that are switched off; `None` where that is not known.
     offline: Option<CpuSet>,
-    /// CPUs that went away while it was measured.
     departed: Vec<Departure>,
     environment: Option<Environment>,
-    /// The machine, where it was a simulated one.
     simulated: Option<String>,
-    /// The CPUs in the order of the source.
+    /// CPUs in the order of the source.
     cpus: Vec<CpuId>,
     unit: &'static str,
-    /// What the latencies show; `None` where there are none.
     findings: Option<Findings>,
-    /// Why there are none.
     note: Option<String>,
-    /// Pairs that were tested for shared execution units.
     execution: Vec<ExecutionTest>,
-    /// What is doubtful about a matrix of another tool.
+    /// Findings of `lint` in a matrix of another tool.
     doubts: Vec<Doubt>,
 }
 
 impl StructureInput {
-    /// The report that latencies are compared with.
+    /// Returns the reported topology if it can be compared with the latencies.
     fn compared(&self) -> Option<&Topology> {
         self.reported.as_ref().filter(|_| self.others.is_none())
     }
 }
 
-/// `topology`.
-///
-/// # Errors
-/// What `--from` or `--reported` names cannot be read, the user interrupts, or the output cannot be written.
 pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "topology")?;
     match shape {
@@ -87,10 +76,6 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Passes the blocks of the screen to `show`.
-///
-/// # Errors
-/// As of [`act`].
 pub(super) fn with_blocks<R>(
     global: &Global,
     args: &TopologyArgs,
@@ -107,19 +92,15 @@ fn structure_input(global: &Global, args: &TopologyArgs) -> Result<StructureInpu
     }
 }
 
-/// What the XML of hwloc reports.
-///
-/// # Errors
-/// It cannot be read.
 pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
     read_hwloc(&files::read(path)?)
         .map_err(|error| Failure::Input(format!("{}: failed to {error}", path.display())))
 }
 
-/// Of this machine, or a simulated one: measured briefly, and not saved.
+/// Measures this machine or a simulated one briefly, without saving.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     let measured = match short::measure(global, "topology", 2) {
-        // What the system reports can be shown where nothing can be measured.
+        // The reported structure is useful even if nothing can be measured.
         Err(Failure::Machine(error)) if error.is_of_host() => {
             let (own, allowance) = HostMachine::reported()?;
             let reported = reported.unwrap_or(own);
@@ -174,7 +155,7 @@ fn graded(findings: Findings, observed: &Matrix<Option<Observation>>) -> Finding
     findings.graded(observed, if many { REPETITIONS_OF_MANY } else { REPETITIONS })
 }
 
-/// Of a run, a matrix file, or the XML of hwloc.
+/// Reads a run, a matrix file, or XML of hwloc.
 fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     match saved::open(global, from) {
         Ok(file) => {
@@ -192,7 +173,7 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
             };
             return Ok(with_latencies(input, report.latency.as_ref().map(|latency| &latency.result)));
         }
-        // A file that is no run may be a matrix.
+        // A file that is not a run may be a matrix.
         Err(Failure::Store(StoreError::Foreign { .. })) => {}
         Err(failure) => return Err(failure),
     }

@@ -1,4 +1,4 @@
-//! The commands that measure series.
+//! Commands that measure series.
 
 use crate::args::parse::Invocation;
 use crate::args::series::SeriesArgs;
@@ -14,10 +14,7 @@ use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::session::series;
 
-/// Measures, or goes on with a run.
-///
-/// # Errors
-/// [`Failure`]; what was measured until then is saved.
+/// Measures, or resumes a run.
 pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
@@ -37,9 +34,6 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
 }
 
 /// `plan` of a command that measures series.
-///
-/// # Errors
-/// As measuring itself would be refused.
 pub fn plan(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;

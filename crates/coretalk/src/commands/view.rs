@@ -1,4 +1,4 @@
-//! `view`: percentile tables and interval logs of any tool, as a table and a plot, a page or a picture.
+//! `view`: shows percentile tables and interval logs of any tool as a table and a plot, a page or a picture.
 
 use crate::args::ViewArgs;
 use crate::args::options::Global;
@@ -16,10 +16,7 @@ use coretalk_model::formats::{ImportError, Spectrum, holds_percentiles, is_hlog,
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Reads every file first, so that a bad one is known before anything is shown.
-///
-/// # Errors
-/// A file cannot be read, or the output cannot be written.
+/// Reads every file first, so that an error is known before anything is shown.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, &OsStr)> = args.files.iter().map(|file| (None, file.as_os_str())).collect();
     let views = views(&files, output::options(global).verbosity)?;
@@ -32,10 +29,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// Every distribution of some files, which may have been given a name; what is odd about them is remarked.
-///
-/// # Errors
-/// A file cannot be read.
+/// Reads the histograms of all files, which may have been given a name; prints warnings about them.
 pub(super) fn views(
     named: &[(Option<&str>, &OsStr)],
     verbosity: Verbosity,
@@ -57,7 +51,7 @@ pub(super) fn views(
     Ok(views)
 }
 
-/// Whether a file holds distributions, by content.
+/// Whether a file contains histograms, judged by its content.
 pub(super) fn is_spectrum(file: &Path) -> bool {
     let text = file.is_file().then(|| files::bytes(file).ok()).flatten();
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -69,7 +63,7 @@ fn picture(views: &[SpectrumView]) -> Result<Picture, Failure> {
     picture_file(views).ok_or_else(|| Failure::Usage(nothing.into()))
 }
 
-/// By content, never by name.
+/// Parses a file by its content, never by its name.
 fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_hlog(text) => read_hlog(bytes),
@@ -77,7 +71,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     }
 }
 
-/// What a spectrum is called: the name that was given, or the file without its ending, and what tells it from others of the
+/// Returns the title of a spectrum: the given name, or the file name without its extension, with the name within the
 /// file.
 fn title(given: Option<&str>, file: &Path, spectrum: &Spectrum, files: usize) -> String {
     let stem = || file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());

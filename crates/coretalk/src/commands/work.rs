@@ -1,5 +1,4 @@
-//! `work`: one run of a workload in a process of its own. Started by `place`; its numbers go to standard output, a line
-//! each.
+//! `work`: runs a workload once in a process of its own, which `place` starts. Prints one number per line.
 
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;
@@ -10,10 +9,6 @@ use coretalk_model::CpuId;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Does the work.
-///
-/// # Errors
-/// [`Failure`]: the words make no sense, or the answer of the work is wrong.
 pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
     if let [first, rest @ ..] = words
         && first == CHAIN
@@ -39,8 +34,8 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// What `work` is told in these words alone, without the help of the command line: a launcher has to stay small, and the
-/// definitions of all options take more memory than it does.
+/// Recognises the launcher without the command-line parser: a launcher has to stay small, and the definitions of all
+/// options take more memory than it does.
 pub fn shortcut(words: &[OsString]) -> Option<Vec<String>> {
     match words {
         [_, work, launch] if work == "work" && launch == LAUNCH => Some(vec![LAUNCH.to_owned()]),

@@ -1,4 +1,4 @@
-//! [`Known`]: what a placement can rest on, from a measurement, a run or a file.
+//! [`Known`]: input data of a placement, from a measurement, a run or a file.
 
 use crate::advice::Origin;
 use crate::args::options::Global;
@@ -10,24 +10,17 @@ use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint};
 use coretalk_model::{CpuId, Departure, Environment, Matrix, Picos, Topology};
 
-/// What a placement can rest on.
 pub(super) struct Known {
     pub(super) origin: Origin,
     pub(super) simulated: Option<String>,
     pub(super) unit: &'static str,
-    /// What a source reports; `None` where it reports nothing.
     pub(super) reported: Option<Topology>,
-    /// The latencies of all pairs that are known.
     pub(super) observed: Matrix<Option<Observation>>,
-    /// What pairs of CPUs share, as far as their work was tested.
     pub(super) execution: Vec<ExecutionTest>,
-    /// What is doubtful about the file.
     pub(super) doubts: Vec<Doubt>,
-    /// Whether the machine changed under the measurement, and what that looked like.
+    /// Set if the machine changed during the measurement.
     pub(super) moved: Option<Refusal>,
-    /// CPUs that went away while it was measured.
     pub(super) departed: Vec<Departure>,
-    /// Machine time that measuring took.
     pub(super) spent: Picos,
 }
 
@@ -40,7 +33,7 @@ impl Known {
         let result = measured.result.map_err(Failure::Environment)?;
         let reported = reported.unwrap_or(measured.topology);
         let known = Known::of_result(Origin::Measurement, Some(&result), &measured.environment, reported)?;
-        // Nothing can be placed on a CPU that is away, whatever was measured of it before.
+        // Threads cannot be placed on offline CPUs, even if these were measured before.
         let stayed = |cpu: &CpuId| measured.departed.iter().all(|departure| departure.cpu != *cpu);
         let stayed: Vec<CpuId> = known.observed.cpus().iter().copied().filter(stayed).collect();
         let known = Known {

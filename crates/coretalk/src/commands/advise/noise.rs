@@ -10,20 +10,19 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuSet, Environment};
 use std::ffi::OsStr;
 
-/// CPUs that a run of `jitter` found noisy.
 pub struct Noise {
     run: String,
     environment: Environment,
-    /// Worth leaving alone, the noisiest first.
+    /// CPUs worth avoiding, noisiest first.
     noisy: Vec<Quietness>,
-    /// Of how many.
+    /// Number of measured CPUs.
     watched: usize,
 }
 
-/// What a run of `jitter` found.
+/// Reads the noisy CPUs from a run of `jitter`.
 ///
 /// # Errors
-/// There is no such run, or it is one of something else.
+/// The run does not exist, or is of another kind.
 pub fn of_run(global: &Global, word: impl AsRef<OsStr>) -> Result<Noise, Failure> {
     let source = Source::open(global, word)?;
     let run = source.name();
@@ -42,19 +41,14 @@ pub fn of_run(global: &Global, word: impl AsRef<OsStr>) -> Result<Noise, Failure
     Ok(Noise { run, environment: environment.clone(), noisy: worth_avoiding(&sorted), watched: sorted.len() })
 }
 
-/// Named in a remark.
 const MAX_NAMED: usize = 8;
 
 impl Noise {
-    /// The CPUs worth leaving alone.
     pub fn cpus(&self) -> CpuSet {
         self.noisy.iter().map(|cpu| cpu.cpu).collect()
     }
 
-    /// What quiet CPUs of another machine are says nothing.
-    ///
-    /// # Errors
-    /// The run is of another machine.
+    /// Refuses a run of another machine, whose noise is irrelevant here.
     pub fn refuse_another(&self, here: &Environment) -> Result<(), Failure> {
         match is_same(&self.environment, here) {
             true => Ok(()),
@@ -67,7 +61,6 @@ impl Noise {
         }
     }
 
-    /// What it found, without a full stop.
     pub fn remark(&self) -> Sentence {
         if self.noisy.is_empty() {
             return Sentence::new("run {run} found none of the {watched} CPUs noisy enough to avoid")

@@ -1,4 +1,5 @@
-//! `advise --prove`: work that talks as the threads do, run on the advised placement and on the usual ones in turn.
+//! `advise --prove`: tests the advice by work with the same communication, alternately on the advised and the usual
+//! placements.
 
 use crate::advice::ProofView;
 use crate::args::options::Global;
@@ -16,12 +17,12 @@ use coretalk_model::advise::Claim;
 use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
 use coretalk_model::{Departure, Environment, Picos};
 
-/// Runs the work of a claim on its placements and compares what came out with what was predicted. Nothing is saved.
-/// `measured_on` is the machine whose latencies the claim rests on, where it is known; `spent` of the budget is gone; CPUs
-/// that go away are added to `departed`.
+/// Runs the work of a claim on its placements and compares the results with the predictions. Saves nothing.
+/// `measured_on` is the machine of the latencies, if known; `spent` is the used part of the budget; CPUs that go
+/// offline are added to `departed`.
 ///
 /// # Errors
-/// The machine is another one, lacks a CPU, or fails; or the command was interrupted.
+/// The machine differs, lacks a CPU, or fails; or the command was interrupted.
 pub fn prove(
     global: &Global,
     claim: &Claim,
@@ -75,7 +76,7 @@ pub fn prove(
     }
 }
 
-/// Work on one machine proves nothing about another.
+/// Refuses another machine, whose work would prove nothing.
 fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
     match is_same(measured, here) {
         true => Ok(()),
@@ -87,7 +88,6 @@ fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
     }
 }
 
-/// A machine in words.
 pub(super) fn called(environment: &Environment) -> String {
     match &environment.simulated {
         Some(scenario) => format!("the simulated machine {scenario}"),
@@ -95,7 +95,7 @@ pub(super) fn called(environment: &Environment) -> String {
     }
 }
 
-/// Whether two environments can be of one machine: as far as a run says.
+/// Whether two environments can describe the same machine, as far as they tell.
 pub(super) fn is_same(a: &Environment, b: &Environment) -> bool {
     a.simulated == b.simulated && (b.simulated.is_some() || a.cpu_model == b.cpu_model)
 }
