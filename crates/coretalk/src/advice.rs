@@ -1,4 +1,4 @@
-//! [`AdviceView`]: where threads should run, for screens and documents.
+//! [`AdviceView`]: a recommended placement of threads, for screens and documents.
 
 use crate::PlaceReport;
 use crate::blocks::value::Sentence;
@@ -7,53 +7,53 @@ use crate::snippets::{Snippet, snippets};
 use coretalk_model::advise::{Advice, Ground, Pattern, Proof};
 use coretalk_model::{CpuSet, Departure};
 
-/// Where the latencies come from.
+/// Source of the latencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Measured just now.
+    /// Measured for this advice.
     Measurement,
-    /// A saved run, by its short name.
+    /// A saved run with its short name.
     Run(String),
-    /// A file and its format.
+    /// A file with its format.
     File(String, String),
 }
 
 /// An advice with its conditions.
 #[derive(Debug, Clone)]
 pub struct AdviceView {
-    /// Where the latencies come from.
+    /// Source of the latencies.
     pub origin: Origin,
-    /// The scenario of a simulated machine.
+    /// Scenario of a simulated machine.
     pub simulated: Option<String>,
     /// `ns` or `cycles`.
     pub unit: &'static str,
-    /// How many threads there are.
+    /// Number of threads.
     pub threads: usize,
-    /// Which threads talk; `None` for a graph from a file.
+    /// Communication pattern; `None` for a graph from a file.
     pub pattern: Option<Pattern>,
-    /// Pairs of threads that talk.
+    /// Number of communicating pairs of threads.
     pub talking: usize,
-    /// The CPUs that could be chosen.
+    /// CPUs that could be chosen.
     pub candidates: CpuSet,
-    /// How many CPUs the source knows.
+    /// Number of CPUs in the source.
     pub known: usize,
     /// The placement, or why there is none.
     pub outcome: Result<Advice, Sentence>,
-    /// CPUs that went away while it was measured: no candidates.
+    /// CPUs that went offline during the measurement, which are no candidates.
     pub departed: Vec<Departure>,
-    /// Doubts and conditions, whole sentences.
+    /// Doubts and conditions as whole sentences.
     pub remarks: Vec<Sentence>,
-    /// What work did on it, where that was asked for.
+    /// Result of the proof, if requested.
     pub proof: Option<ProofView>,
 }
 
 impl AdviceView {
-    /// The placement, where there is ground to recommend it.
+    /// Returns the placement, if there is a reason to recommend it.
     pub fn recommended(&self) -> Option<&Advice> {
         self.outcome.as_ref().ok().filter(|advice| advice.ground != Ground::Nothing)
     }
 
-    /// Why nothing is recommended; `None` where something is.
+    /// Returns why nothing is recommended; `None` if something is.
     pub fn reason(&self) -> Option<Sentence> {
         match &self.outcome {
             Err(reason) => Some(reason.clone()),
@@ -68,17 +68,17 @@ impl AdviceView {
         }
     }
 
-    /// [`AdviceView::reason`] as a document has it.
+    /// Formats [`AdviceView::reason`] for documents.
     pub fn reason_text(&self) -> Option<String> {
         self.reason().as_ref().map(fmt::sentence)
     }
 
-    /// The remarks as a document has them.
+    /// Formats the remarks for documents.
     pub fn remark_texts(&self) -> Vec<String> {
         self.remarks.iter().map(fmt::sentence).collect()
     }
 
-    /// The runs of a proof.
+    /// Returns the runs of the proof.
     pub fn comparisons(&self) -> impl Iterator<Item = &PlaceReport> {
         self.proof.iter().filter_map(|proof| match proof {
             ProofView::Ran { place, .. } => Some(&**place),
@@ -86,21 +86,21 @@ impl AdviceView {
         })
     }
 
-    /// What can be typed: nothing without a ground, and nothing that only says "all CPUs".
+    /// Returns the snippets to copy: none without a recommendation, and none that would only select all CPUs.
     pub fn snippets(&self) -> Vec<Snippet> {
         let all = self.recommended().map(|advice| snippets(&advice.cpus)).unwrap_or_default();
         all.into_iter().filter(|snippet| snippet.each || self.threads < self.known).collect()
     }
 }
 
-/// What became of a proof that was asked for.
+/// Outcome of a requested proof.
 #[derive(Debug, Clone)]
 pub enum ProofView {
-    /// Nothing ran; why, without a full stop.
+    /// Nothing ran; the reason, without a full stop.
     NotRun(Sentence),
     /// The work ran.
     Ran {
-        /// What was predicted against what came out.
+        /// Predictions and results.
         proof: Proof,
         /// The runs.
         place: Box<PlaceReport>,
@@ -108,7 +108,7 @@ pub enum ProofView {
 }
 
 impl ProofView {
-    /// Why nothing ran, as a document has it; `None` where the work ran.
+    /// Formats for documents why nothing ran; `None` if the work ran.
     pub fn reason_text(&self) -> Option<String> {
         match self {
             ProofView::NotRun(reason) => Some(fmt::sentence(reason)),
@@ -116,7 +116,7 @@ impl ProofView {
         }
     }
 
-    /// The fewest runs that a placement has; 0 where nothing ran.
+    /// Returns the smallest number of runs of any placement; 0 if nothing ran.
     pub fn runs(&self) -> usize {
         match self {
             ProofView::NotRun(_) => 0,

@@ -1,4 +1,4 @@
-//! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
+//! The command line as typed, before anything is looked up. The definitions are also help, completions and manual.
 
 pub mod adapters;
 pub mod broadcast;

@@ -1,7 +1,7 @@
-//! [`Block`]: a part of what a person reads, whatever it is shown on.
+//! [`Block`]: a part of the output for people, independent of the medium.
 //!
-//! A result becomes blocks once; [`crate::render`] turns them into the lines of a terminal and into HTML, so that the
-//! two say the same. Nothing that makes a block knows how wide it will be.
+//! A result is converted to blocks once; [`crate::render`] turns them into terminal lines and into HTML, so both have
+//! the same content. Code that creates blocks does not know their width.
 
 mod source;
 pub mod value;
@@ -9,19 +9,19 @@ pub mod value;
 use crate::report::style::Style;
 use value::{DisplayValue, Sentence};
 
-/// What draws with characters, none of its lines wider than the style allows.
+/// Function that draws with characters; its lines must fit the width of the style.
 type Draw<'a> = Box<dyn Fn(&Style) -> Drawing + 'a>;
 
-/// Lines of characters, and the numbers in them.
+/// Lines of characters, with their numbers as typed values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawing {
-    /// From top to bottom.
+    /// Lines from top to bottom.
     pub lines: Vec<String>,
-    /// The sentences among its lines.
+    /// Sentences among the lines.
     pub said: Vec<Sentence>,
-    /// Its other numbers.
+    /// Further numbers in the lines.
     pub numbers: Vec<DrawnNumber>,
-    /// The symbol of the unit of those without one of their own.
+    /// Unit symbol of the numbers that have no unit of their own.
     pub unit: String,
 }
 
@@ -30,7 +30,7 @@ pub struct Drawing {
 pub struct DrawnNumber {
     /// The number.
     pub value: DisplayValue,
-    /// Whether a mark behind it says that it may be wrong.
+    /// Whether a mark after it says that it may be wrong.
     pub doubtful: bool,
 }
 
@@ -42,46 +42,46 @@ impl From<Vec<String>> for Drawing {
 
 /// A part of a screen or a page.
 pub enum Block<'a> {
-    /// What was measured: facts in few words each.
+    /// Facts about the measurement, a few words each.
     Title(Vec<Sentence>),
-    /// The question that the blocks below answer.
+    /// Question that the following blocks answer.
     Question(Sentence),
-    /// The first line of a screen about one thing.
+    /// First line of a screen about one subject.
     Headline(Sentence),
-    /// The first line of a screen with results: a finding.
+    /// First line of a screen with results: a finding.
     Answer(Sentence),
-    /// The name of the blocks below.
+    /// Heading of the following blocks.
     Heading(Sentence),
     /// Sentences.
     Prose(Sentence),
-    /// Sentences that explain the block above.
+    /// Sentences that explain the preceding block.
     Remark(Sentence),
-    /// An item of a list below a sentence.
+    /// List item.
     Item(Sentence),
-    /// A reason not to trust something.
+    /// Reason not to trust a result.
     Doubt(Sentence),
-    /// What follows from the block above.
+    /// Conclusion from the preceding block.
     Conclusion(Sentence),
-    /// Facts in few words each, on one line where they fit.
+    /// Facts of a few words each, on one line if they fit.
     Parts(Vec<Sentence>),
-    /// A short label and its text. Several in a row are one list.
+    /// A short label and its text. Consecutive facts form a list.
     Fact(&'static str, Sentence),
-    /// A name and a line to copy, which is never broken.
+    /// A name and a line to copy, which is never wrapped.
     Command(String, String),
     /// Rows and columns.
     Table(Table),
-    /// Rows and columns, and what replaces them where a terminal is too narrow.
+    /// Rows and columns, and their replacement on narrow terminals.
     Wide(Table, Vec<Block<'a>>),
-    /// A drawing of characters.
+    /// Drawing of characters.
     Drawing(Draw<'a>),
-    /// A drawing of characters that a page replaces by a picture with a script.
+    /// Drawing of characters that an HTML page replaces by a scripted picture.
     Sketch(Draw<'a>),
-    /// A blank line on a terminal. Several are one.
+    /// Blank line on a terminal. Consecutive gaps are merged.
     Gap,
 }
 
 impl<'a> Block<'a> {
-    /// Its typed numbers; those of a drawing depend on its style: [`Drawing::numbers`].
+    /// Returns the typed numbers, except those of drawings, which depend on the style: [`Drawing::numbers`].
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Block::Table(table) | Block::Wide(table, _) => {
@@ -93,7 +93,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Its sentences, in a table from the titles to the last row.
+    /// Returns the sentences; for a table, from the titles to the last row.
     pub fn sentences(&self) -> Vec<&Sentence> {
         match self {
             Block::Title(all) | Block::Parts(all) => all.iter().collect(),
@@ -119,49 +119,49 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A drawing of characters.
+    /// Creates a drawing of characters.
     pub fn drawing<D: Into<Drawing>>(draw: impl Fn(&Style) -> D + 'a) -> Block<'a> {
         Block::Drawing(Box::new(move |style| draw(style).into()))
     }
 
-    /// A drawing that a page replaces.
+    /// Creates a drawing that an HTML page replaces.
     pub fn sketch<D: Into<Drawing>>(draw: impl Fn(&Style) -> D + 'a) -> Block<'a> {
         Block::Sketch(Box::new(move |style| draw(style).into()))
     }
 }
 
-/// How a column is aligned.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
 /// A column of a [`Table`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// What stands above it, on one line or several.
+    /// Title, on one or several lines.
     pub title: Sentence,
-    /// How its cells are aligned.
+    /// Alignment of the cells.
     pub align: Align,
-    /// Narrower terminals leave it out.
+    /// Minimum terminal width for showing the column.
     pub least_width: usize,
-    /// Whether each cell keeps a place for a mark behind its value.
+    /// Whether each cell reserves a character for a mark after its value.
     pub is_marked: bool,
-    /// Whether cells are cut: at half of a terminal, those of the last column at its edge.
+    /// Whether cells are truncated: at half of the terminal width, those of the last column at its edge.
     pub is_cut: bool,
-    /// Whether it tells rows apart with the columns before it: a table that is divided repeats it.
+    /// Whether the column identifies the row, together with the columns before it; a table that is split repeats it.
     pub is_name: bool,
-    /// What it means, as a part of the legend; empty where its title says it.
+    /// Meaning for the legend; empty if the title says it.
     pub meaning: &'static str,
-    /// Whether its meaning continues that of the column before it.
+    /// Whether the meaning continues that of the previous column.
     pub is_continued: bool,
 }
 
 impl Column {
-    /// A column of words.
+    /// Creates a column of words.
     pub fn words(title: impl Into<Sentence>) -> Column {
         let title = title.into();
         let align = Align::Left;
@@ -177,37 +177,37 @@ impl Column {
         }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn numbers(title: impl Into<Sentence>) -> Column {
         Column { align: Align::Right, ..Column::words(title) }
     }
 
-    /// The same, left out where a terminal has fewer columns of characters than this.
+    /// Hides the column on terminals with fewer characters per line than this.
     pub fn from_width(self, least_width: usize) -> Column {
         Column { least_width, ..self }
     }
 
-    /// The same with a place for a mark behind each value.
+    /// Reserves a character for a mark after each value.
     pub fn marked(self) -> Column {
         Column { is_marked: true, ..self }
     }
 
-    /// The same with cells cut instead of wrapped.
+    /// Truncates cells instead of wrapping them.
     pub fn cut(self) -> Column {
         Column { is_cut: true, ..self }
     }
 
-    /// The same as a part of what tells rows apart.
+    /// Makes the column identify the row.
     pub fn naming(self) -> Column {
         Column { is_name: true, ..self }
     }
 
-    /// The same, explained in the legend of its table together with the column before it.
+    /// Sets a meaning that continues that of the previous column in the legend.
     pub fn continuing(self, meaning: &'static str) -> Column {
         Column { meaning, is_continued: true, ..self }
     }
 
-    /// The same, explained in the legend of its table.
+    /// Sets the meaning in the legend.
     pub fn meaning(self, meaning: &'static str) -> Column {
         Column { meaning, ..self }
     }
@@ -216,18 +216,18 @@ impl Column {
 /// A cell of a [`Table`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// A number, with a mark that says something about it, such as a doubt.
+    /// A number, with an optional mark such as a doubt.
     Value(DisplayValue, Option<char>),
-    /// Words with typed numbers.
+    /// A sentence with typed numbers.
     Sentence(Sentence),
-    /// A value that is not known.
+    /// A value that is unknown.
     Unknown,
-    /// Nothing: what stands above holds here too, or there is nothing to say.
+    /// Empty: repeats the cell above, or has no content.
     Blank,
 }
 
 impl Cell {
-    /// Its typed numbers.
+    /// Returns the typed numbers.
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Cell::Value(value, _) => vec![value],
@@ -236,22 +236,22 @@ impl Cell {
         }
     }
 
-    /// What is known of a value.
+    /// Converts an optional value; `None` becomes unknown.
     pub fn known(value: Option<impl Into<Cell>>) -> Cell {
         value.map_or(Cell::Unknown, Into::into)
     }
 
-    /// A number, or that it is not known.
+    /// Converts an optional number; `None` becomes unknown.
     pub fn number(value: Option<DisplayValue>) -> Cell {
         Cell::known(value)
     }
 
-    /// A name from outside.
+    /// Creates a cell with a name from outside the program.
     pub fn name(name: &str) -> Cell {
         Sentence::name(name).into()
     }
 
-    /// The same with a mark behind its number.
+    /// Adds a mark to the number.
     pub fn marked(self, mark: Option<char>) -> Cell {
         match self {
             Cell::Value(value, _) => Cell::Value(value, mark),
@@ -278,46 +278,46 @@ impl From<&'static str> for Cell {
     }
 }
 
-/// Rows of cells below the titles of their columns.
+/// A table of cells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// From left to right.
+    /// Columns from left to right.
     pub columns: Vec<Column>,
-    /// As many cells each as there are columns.
+    /// Rows with one cell per column.
     pub rows: Vec<Vec<Cell>>,
-    /// How its legend begins; empty without one.
+    /// Beginning of the legend, if any.
     pub about: Option<Sentence>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(columns: impl Into<Vec<Column>>) -> Table {
         Table { columns: columns.into(), ..Table::default() }
     }
 
-    /// The same with a legend: this, and what the columns mean.
+    /// Adds a legend: `about`, and the meanings of the columns.
     pub fn about(self, about: impl Into<Sentence>) -> Table {
         Table { about: Some(about.into()), ..self }
     }
 
-    /// The same with these rows below what it has.
+    /// Appends rows.
     pub fn with(mut self, rows: impl IntoIterator<Item = impl Into<Vec<Cell>>>) -> Table {
         rows.into_iter().for_each(|row| self.row(row));
         self
     }
 
-    /// Adds a row.
+    /// Appends a row.
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.rows.push(cells.into());
     }
 
-    /// Its typed numbers, each with the column that it stands in.
+    /// Returns the typed numbers with their columns.
     pub fn values(&self) -> Vec<(&Column, &DisplayValue)> {
         let cells = self.rows.iter().flat_map(|row| self.columns.iter().zip(row));
         cells.flat_map(|(column, cell)| cell.values().into_iter().map(move |value| (column, value))).collect()
     }
 
-    /// Without the columns that a terminal of this width leaves out.
+    /// Removes the columns that a terminal of this width hides.
     pub fn within(&self, width: usize) -> Table {
         let kept: Vec<bool> = self.columns.iter().map(|column| column.least_width <= width).collect();
         let row = |row: &Vec<Cell>| {

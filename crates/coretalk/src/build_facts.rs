@@ -1,10 +1,10 @@
-//! How this program was built.
+//! Facts about the build of this program.
 
 use coretalk_measure::host::facts;
 use coretalk_model::environment::BuildFacts;
 
-/// The facts of the crate that measures, and those that only the program knows. `dist/build` names its profile, which cargo
-/// calls `release`.
+/// Adds the facts that only the binary knows to those of the measuring crate. `dist/build` sets the profile name,
+/// because cargo only knows it as `release`.
 pub fn build_facts() -> BuildFacts {
     let of_measure = facts::build_facts();
     let named = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);

@@ -1,25 +1,25 @@
-//! [`ClockView`]: what was found out about the clock, for screens and documents.
+//! [`ClockView`]: facts about the clock, for screens and documents.
 
 use coretalk_model::{ClockFacts, Departure, Matrix};
 
-/// What was found out about the clock.
+/// Facts about the clock and comparisons of its counters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockView {
-    /// The facts that every run records.
+    /// Facts that every run records.
     pub facts: ClockFacts,
-    /// Cost of a start-stop pair of reads: nanoseconds and how often, by rising cost.
+    /// Cost of a pair of start and stop reads: nanoseconds and how often, by increasing cost.
     pub cost: Vec<(f64, u64)>,
-    /// Bounds of what the counter of the row's CPU shows more than that of the column's, in nanoseconds, low and
-    /// high; `None` for pairs that were not compared.
+    /// Bounds of the offset of the row CPU's counter relative to the column CPU's in nanoseconds, low and high; `None`
+    /// for pairs that were not compared.
     pub offsets: Option<Matrix<Option<[f64; 2]>>>,
-    /// CPUs that went away while they were compared.
+    /// CPUs that went offline during the comparison.
     pub departed: Vec<Departure>,
-    /// Further CPUs, which were not compared.
+    /// Number of CPUs that were not compared.
     pub left_out: usize,
 }
 
 impl ClockView {
-    /// The facts alone, where no CPUs were compared.
+    /// Creates the view without a comparison of CPUs.
     pub fn of_facts(facts: ClockFacts) -> ClockView {
         ClockView { facts, cost: Vec::new(), offsets: None, departed: Vec::new(), left_out: 0 }
     }

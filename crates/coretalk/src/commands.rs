@@ -1,4 +1,4 @@
-//! The command line: parse, resolve, act. Types of the argument parser do not leave this module.
+//! The command line: parse, resolve, execute. Types of the argument parser do not leave this module.
 
 #[cfg(target_os = "linux")]
 mod adapters;
@@ -35,7 +35,7 @@ use coretalk_measure::counter;
 use coretalk_model::excerpt;
 use std::ffi::OsString;
 
-/// Runs the words of a command line, the program's name first, and says how it ended.
+/// Runs a command line, which starts with the program name, and returns the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     #[cfg(target_os = "linux")]
@@ -53,10 +53,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }))
 }
 
-/// Passes the blocks that a command about saved runs, files and plans shows to `show`, instead of writing them.
+/// Passes the blocks of a command about saved runs, files or plans to `show`, instead of writing them.
 ///
 /// # Errors
-/// The words are no such command, or what they name cannot be read.
+/// The words are not such a command, or its inputs cannot be read.
 pub fn with_blocks<R>(
     words: impl IntoIterator<Item = OsString>,
     show: impl FnOnce(&[Block<'_>]) -> R,
@@ -75,11 +75,10 @@ pub fn with_blocks<R>(
     }
 }
 
-/// The most letters of something typed that a sentence repeats.
+/// Maximum characters of a typed word that an error message repeats.
 const MAX_REPEATED: usize = 80;
 
-/// The sentence with the beginning of each long word that was typed, or of its value, in the place of all of it: a word
-/// may be as long as the system allows.
+/// Truncates long words in an error message, and their values: a word may be as long as the system allows.
 fn shortened(mut sentence: String, words: &[OsString]) -> String {
     for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
         let value = word.split_once('=').map_or("", |(_, value)| value);
@@ -92,7 +91,7 @@ fn shortened(mut sentence: String, words: &[OsString]) -> String {
     sentence
 }
 
-/// Where nobody typed the format that is refused, the ending of the file chose it.
+/// Explains a refused format that the extension of the output file selected.
 fn explained(failure: Failure, invocation: &Invocation) -> Failure {
     let by_ending = invocation.cli.global.output.as_deref().and_then(FormatWord::of_file);
     match failure {
@@ -104,7 +103,6 @@ fn explained(failure: Failure, invocation: &Invocation) -> Failure {
     }
 }
 
-/// How it ended; a failure is told first.
 fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
     outcome.unwrap_or_else(|failure| {
         failure.tell();

@@ -1,7 +1,7 @@
-//! [`Document`]: the JSON of docs/format/json.md. Wire types, separate from the domain types: fields are added and never
-//! renamed, unknown is null and never 0.
+//! [`Document`]: the JSON of docs/format/json.md. Wire types are separate from domain types: fields are added and never
+//! renamed, and unknown is null, never 0.
 //!
-//! A document borrows its run and is written cell by cell, so that 523,776 cells are not copied.
+//! A document borrows its run and is written cell by cell, so 523,776 cells are not copied.
 
 mod advice;
 mod comparison;
@@ -51,14 +51,14 @@ use std::io::Write;
 /// Name and version of the document.
 pub const SCHEMA: &str = "coretalk.run/1";
 
-/// Whether private parts are included (`--with-identity`): the host name, paths and commands in the command line, and what
-/// adapters say.
+/// Whether private parts are included (`--with-identity`): the host name, paths and commands in the command line, and
+/// output of adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Identity {
-    /// Left out.
+    /// Omitted.
     #[default]
     Hidden,
-    /// Included, as asked.
+    /// Included on request.
     Included,
 }
 
@@ -187,7 +187,7 @@ impl DepartedDoc {
 }
 
 impl<'a> Document<'a> {
-    /// The document of a run.
+    /// Creates the document of a run.
     pub fn from_report(report: &'a RunReport, identity: Identity) -> Document<'a> {
         let mut matrices: Vec<MatrixDoc<'a>> = report.maps().iter().map(MatrixDoc::of_map).collect();
         matrices.extend(report.imitated().iter().map(MatrixDoc::of_imitation));
@@ -217,30 +217,31 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A document about no single run: every part is empty.
+    /// Creates a document about no single run, with every part empty.
     fn empty() -> Document<'a> {
         Document { schema: SCHEMA, ..Document::default() }
     }
 
-    /// Its matrices.
+    /// Returns the matrices.
     pub fn matrices(&self) -> &[MatrixDoc<'a>] {
         &self.matrices
     }
 
-    /// The same with empty lists of cells and of series, which are written elsewhere: a few kilobytes, however many CPUs.
+    /// Empties the lists of cells and series, which are written separately: a few kilobytes remain for any number of
+    /// CPUs.
     pub fn without_cells(mut self) -> Document<'a> {
         self.matrices.iter_mut().for_each(MatrixDoc::leave_out_cells);
         self.series.iter_mut().for_each(|one| one.is_elsewhere = true);
         self
     }
 
-    /// The document of a comparison of two runs or files.
+    /// Creates the document of a comparison of two runs or files.
     pub fn of_comparison(compared: Compared, comparison: &Comparison) -> Document<'a> {
         let differences = comparison.datasets.iter().flat_map(DifferenceDoc::of_dataset).collect();
         Document { compared: Some(compared), differences, ..Document::empty() }
     }
 
-    /// The document of a table of many runs or files. `side` describes the one at a position.
+    /// Creates the document of a table of many runs or files. `side` describes the one at a position.
     pub fn of_overview(table: &Overview, side: impl Fn(usize) -> ComparedSideDoc) -> Document<'a> {
         Document { overview: OverviewDoc::of_all(table, side), ..Document::empty() }
     }
@@ -248,16 +249,16 @@ impl<'a> Document<'a> {
     /// Writes the document with a line end, cell by cell. The writer should be buffered.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The writer fails.
     pub fn write_to(&self, out: impl Write) -> std::io::Result<()> {
         write_json(self, out)
     }
 }
 
-/// Writes a value as JSON with a line end, without characters that steer a terminal.
+/// Writes a value as JSON with a line end, and escapes characters that could control a terminal.
 ///
 /// # Errors
-/// Those of the writer.
+/// The writer fails.
 pub(crate) fn write_json(value: &impl Serialize, out: impl Write) -> std::io::Result<()> {
     let mut out = Harmless::new(out, Replacement::JsonEscape);
     serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
@@ -276,18 +277,17 @@ fn batches(report: &RunReport) -> Vec<BatchesDoc> {
     curves.filter(|curve| curve.rate_per_s.is_none()).filter_map(|curve| BatchesDoc::of(&curve)).collect()
 }
 
-/// The load of a run of queues.
 fn load(report: &RunReport) -> Option<LoadDoc> {
     report.series.as_ref()?.load_of_queues().map(LoadDoc::of)
 }
 
-/// How many processes of each runtime were asked for, where one made a pass.
+/// Returns the requested number of processes per runtime, if any made a pass.
 fn processes_asked(series: &SeriesReport) -> Option<u32> {
     let has_some = series.result.trials.iter().any(|trial| !trial.processes.is_empty());
     has_some.then(|| forks(&series.settings.options))
 }
 
-/// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.
+/// Lists tails first, then the histograms of all trials in the order of the plan, except trials in matrices of queues.
 fn series(report: &RunReport) -> Vec<SeriesDoc<'_>> {
     let latency = report.latency.iter();
     let tails = latency.flat_map(|latency| &latency.result.tails).flat_map(SeriesDoc::of_tails);
@@ -340,7 +340,7 @@ fn names_a_path(option: &str) -> bool {
 /// The option whose value is `NAME=COMMAND`.
 const ADAPTER: &str = "--adapter";
 
-/// A command line that names no path, and nothing of the command of an adapter or of what stands after `--`.
+/// Replaces paths, commands of adapters and everything after `--` in a command line by placeholders.
 pub(crate) fn without_private_parts(command: &[String]) -> Vec<String> {
     let is_path = |text: &str| {
         let machine = text.strip_prefix("sim:");
@@ -382,13 +382,13 @@ pub fn schema() -> serde_json::Value {
 /// Low and high end of an interval.
 pub(crate) type Ci = [f64; 2];
 
-/// Rounded to 0.0001: finer than any interval, and a fifth of the bytes of all digits. What is not finite is
-/// unknown.
+/// Rounds to 0.0001: finer than any interval, and a fifth of the bytes of all digits. Infinity and NaN become null in
+/// JSON.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The same of a number that may be far below 1, such as seconds of a short command: four significant digits.
+/// Rounds a number that may be far below 1, such as seconds of a short command, to four significant digits.
 pub(crate) fn significant(value: f64) -> Option<f64> {
     let magnitude = value.abs();
     if magnitude == 0.0 || magnitude >= 0.1 || !value.is_finite() {
@@ -402,7 +402,7 @@ pub(crate) fn known(value: f64) -> Option<f64> {
     value.is_finite().then(|| rounded(value))
 }
 
-/// The 95 % interval, where there is one: too few passes have endless ends, or a range that is less sure.
+/// Returns the 95 % interval; `None` if too few passes gave an infinite interval or one of lower confidence.
 pub(crate) fn ci(estimate: &Estimate) -> Option<Ci> {
     if !estimate.is_sure() {
         return None;

@@ -1,4 +1,4 @@
-//! Exit codes, the classes of errors that lead to them, and the one sentence that says what went wrong.
+//! Exit codes, the errors that lead to them, and the message of an error in one sentence.
 
 use crate::args::words::FormatWord;
 use crate::report::plain;
@@ -9,34 +9,34 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// How the program ends. Scripts rely on the numbers.
+/// Exit code of the program. Scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ExitCode {
-    /// Done.
+    /// Success.
     Done = 0,
-    /// A comparison found what was asked for, or `--strict` and some cells could not be trusted, or the command that was to
-    /// be compared failed.
+    /// A comparison found what `--fail-on` asks for, some cells could not be trusted under `--strict`, or the compared
+    /// command failed.
     Found = 1,
-    /// Syntax, an unknown name or run, a CPU id that does not exist, options that exclude each other.
+    /// Syntax error, unknown name or run, nonexistent CPU, or conflicting options.
     Usage = 2,
-    /// The machine or the system refuses: a CPU that exists but is not allowed, too few CPUs, no pinning, no
-    /// permission, a missing CPU feature, an unusable clock; or a run has no value at all. Nothing was invented.
+    /// The machine or the system refuses: a CPU that is not allowed, too few CPUs, no pinning, no permission, a missing
+    /// CPU feature, an unusable clock; or a run has no value at all. No number is invented.
     Environment = 3,
     /// An input file is missing, unreadable or invalid.
     Input = 4,
-    /// Interrupted; what was measured is saved.
+    /// Interrupted; measurements so far are saved.
     Interrupted = 5,
     /// The store failed, or a result could not be written: disk full, no permission, a newer schema.
     Store = 6,
-    /// A comparison could not tell.
+    /// A comparison was undecided.
     CannotTell = 7,
-    /// A defect of the program.
+    /// Bug in the program.
     Internal = 70,
 }
 
 impl ExitCode {
-    /// Every code with what it means, for the manual.
+    /// All codes with their meanings, for the manual.
     pub const ALL: [(ExitCode, &str); 9] = [
         (ExitCode::Done, "success; a run that used up its budget is complete"),
         (
@@ -70,16 +70,16 @@ impl From<ExitCode> for std::process::ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What was typed makes no sense. A whole sentence.
+    /// The command line makes no sense. A whole sentence.
     #[error("{0}")]
     Usage(String),
-    /// A format cannot hold what was asked for.
+    /// A format cannot hold the result.
     #[error("{sentence}")]
     Format {
-        /// Which.
+        /// The format.
         format: FormatWord,
         /// A whole sentence.
         sentence: String,
@@ -87,22 +87,22 @@ pub enum Failure {
     /// The machine cannot do it. A whole sentence.
     #[error("{0}")]
     Environment(String),
-    /// A file that was given cannot be used. A whole sentence.
+    /// An input file is unusable. A whole sentence.
     #[error("{0}")]
     Input(String),
-    /// The command that was to be compared failed. A whole sentence.
+    /// The compared command failed. A whole sentence.
     #[error("{0}")]
     Command(String),
-    /// Somebody wished to end. A whole sentence that says how to resume.
+    /// Interrupted. A whole sentence that says how to resume.
     #[error("{0}")]
     Interrupted(String),
     /// The machine as a whole failed.
     #[error("failed to {0}")]
     Machine(#[from] MachineError),
-    /// The run could not go on.
+    /// The run could not continue.
     #[error("failed to {0}")]
     Run(#[from] RunError),
-    /// The store, or a run file.
+    /// The store or a run file failed.
     #[error("failed to {0}")]
     Store(#[from] StoreError),
     /// A run cannot be resumed here.
@@ -111,18 +111,18 @@ pub enum Failure {
     /// A result could not be written.
     #[error("failed to write {}", .to.as_ref().map_or_else(|| "the result".into(), |path| path.display().to_string()))]
     Write {
-        /// The file; `None` is standard output.
+        /// The file; `None` for standard output.
         to: Option<PathBuf>,
-        /// The system's reason.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The program contradicts itself. A sentence.
+    /// Internal contradiction, as a sentence.
     #[error("internal error: {0} (please report)")]
     Internal(String),
 }
 
 impl Failure {
-    /// The code that this failure leads to: the only place where errors become numbers.
+    /// Returns the exit code. Only this function maps errors to numbers.
     pub fn code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) | Failure::Format { .. } => ExitCode::Usage,
@@ -136,17 +136,18 @@ impl Failure {
             Failure::Run(RunError::Interrupted) => ExitCode::Interrupted,
             Failure::Store(error) => of_class(error.class()),
             Failure::Resume(error) => of_class(error.class()),
-            // Whoever closed the pipe has seen enough.
+            // The reader closed the pipe because it has read enough.
             Failure::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::Done,
             Failure::Write { .. } => ExitCode::Store,
             Failure::Internal(_) => ExitCode::Internal,
         }
     }
 
-    /// The failure and its causes in one sentence on one line.
+    /// Formats the failure and its causes as one sentence on one line.
     pub fn sentence(&self) -> String {
         let mut sentence = self.to_string();
-        // These four state the error that they hold. Every other error states its cause or returns it as its source.
+        // These four include the error that they hold. Every other error either includes its cause or returns it as its
+        // source.
         let mut cause = match self {
             Failure::Machine(_) | Failure::Run(_) | Failure::Store(_) | Failure::Resume(_) => {
                 self.source().and_then(Error::source)
@@ -160,10 +161,10 @@ impl Failure {
         sentence.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Says it on standard error, unless there is nothing to say.
+    /// Prints the failure on standard error, unless the exit code is success.
     pub fn tell(&self) {
         if self.code() != ExitCode::Done {
-            // Nobody is left to be told when this fails.
+            // Without standard error, there is no place for the message.
             let _ = writeln!(io::stderr(), "coretalk: {}", plain(&self.sentence()));
         }
     }
@@ -178,8 +179,8 @@ fn of_class(class: FailureClass) -> ExitCode {
     }
 }
 
-/// Makes every panic, on whatever thread, one sentence and exit code 70. What was measured is safe: slots are durable
-/// once committed.
+/// Makes every panic on any thread print one sentence and exit with code 70. Measurements are safe, because committed
+/// slots are durable.
 pub fn end_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();

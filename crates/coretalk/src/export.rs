@@ -1,4 +1,4 @@
-//! A run to text that other programs read: a file for what each family of formats holds.
+//! Exports runs as text for other programs, with one submodule per family of formats.
 
 mod hgrm;
 mod map;
@@ -19,40 +19,40 @@ use coretalk_model::latency::cells;
 use coretalk_model::series::Gathering;
 use std::io::Write;
 
-/// What to export, and how.
+/// What to export and how.
 #[derive(Clone, Copy)]
 pub struct Export<'a> {
     /// The run.
     pub report: &'a RunReport,
-    /// Its file, whose trials `jsonl` prints; `None` where the run was not saved.
+    /// Run file, whose trials `jsonl` prints; `None` if the run was not saved.
     pub file: Option<&'a RunFile>,
-    /// The map of formats that hold one; needed where a run has several.
+    /// Protocol of the map for single-map formats; required if a run has several.
     pub protocol: Option<Protocol>,
-    /// The probe whose trials alone tables hold; a map and all trials where it is left out.
+    /// Probe whose trials tables show alone; `None` for a map and all trials.
     pub probe: Option<&'a str>,
     /// Whether private parts are included.
     pub identity: Identity,
     /// Name of the run, for `text`.
     pub name: &'a str,
-    /// How `text` is drawn.
+    /// Style of `text`.
     pub style: Style,
-    /// Order of rows and columns, where another than that of the run was asked for.
+    /// Order of rows and columns, if it differs from that of the run.
     pub order: Option<Order>,
-    /// Whether `text` has every step of the ladder.
+    /// Whether `text` shows every step of the ladder.
     pub ladder: bool,
 }
 
-/// Why a run cannot be written in a format.
+/// Reason why a run cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The format holds one map and the run has several.
+    /// The format holds one map, and the run has several.
     #[error("write `{format}`: it can contain only one map and the run has {kernels}; {choice}")]
     SeveralMaps {
         /// The format.
         format: FormatWord,
-        /// What the run has.
+        /// Kernels of the run.
         kernels: String,
-        /// What to do.
+        /// Advice for choosing one.
         choice: &'static str,
     },
     /// The run has no such map.
@@ -60,30 +60,30 @@ pub enum ExportError {
     NoMap {
         /// The format.
         format: FormatWord,
-        /// What was asked for.
+        /// Requested protocol.
         wanted: String,
-        /// What the run has.
+        /// Kernels of the run.
         kernels: String,
     },
-    /// The run has no trial of such a probe.
+    /// The run has no trial of the requested probe.
     #[error("write `{format}`: the run has no trials of `{wanted}` (it has {has})")]
     NoProbe {
         /// The format.
         format: FormatWord,
-        /// What was asked for.
+        /// Requested probe.
         wanted: String,
-        /// What the run has.
+        /// Probes of the run.
         has: String,
     },
-    /// The format holds one distribution and the run has several.
+    /// The format holds one histogram, and the run has several.
     #[error(
         "write `hgrm`: it can contain only one distribution and the run has {count}; write them to a directory with --format hgrm -o DIR"
     )]
     SeveralSeries {
-        /// How many the run has.
+        /// Number of histograms in the run.
         count: usize,
     },
-    /// The run has no distribution.
+    /// The run has no histogram.
     #[error("write `hgrm`: the run has no distribution of single events")]
     NoSeries,
     /// The run has no matrix.
@@ -94,13 +94,13 @@ pub enum ExportError {
         /// The format.
         format: FormatWord,
     },
-    /// The format holds something else than comparisons.
+    /// The format cannot hold comparisons.
     #[error("write `{format}`: the run compares placements; use `json`, `jsonl` or `markdown`")]
     OfComparisons {
         /// The format.
         format: FormatWord,
     },
-    /// Trials are not kept in memory.
+    /// The trials are not available, because they are not kept in memory.
     #[error(
         "write `jsonl`: the run was not saved; drop --no-save, or print it with --format jsonl while measuring"
     )]
@@ -116,7 +116,7 @@ pub enum ExportError {
 /// Writes a run in a format. The writer should be buffered.
 ///
 /// # Errors
-/// [`ExportError`] where the format cannot hold the run, or the writer fails.
+/// [`ExportError`] if the format cannot hold the run, or the writer fails.
 pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let series = match (&what.report.series, what.probe) {
         (Some(series), Some(probe)) if series.settings.probes.iter().any(|known| known == probe) => true,
@@ -127,8 +127,8 @@ pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Res
         }
         (series, None) => series.is_some() && what.report.latency.is_none(),
     };
-    // Of a suite tables hold both its map and its trials, unless one of them was chosen. The quick look is a map: who
-    // reads its square expects nothing behind it.
+    // Tables of a suite hold both its map and its trials, unless one was chosen. A quick look is a map only: readers of
+    // its matrix expect nothing after it.
     let beside = !series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
     match (format, &what.report.place) {
         (FormatWord::C2cCsv | FormatWord::Csv | FormatWord::Hgrm, Some(_)) => {
@@ -167,13 +167,11 @@ pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Res
     }
 }
 
-/// A blank line stands between two tables.
 fn after_a_blank_line(out: &mut dyn Write) -> Result<&mut dyn Write, ExportError> {
     writeln!(out)?;
     Ok(out)
 }
 
-/// What a metadata block says of every run.
 fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     let environment = &report.environment;
     let mut facts = vec![
@@ -193,11 +191,8 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// `jsonl`: writes every trial of a run file, as they were printed while it was made; round by round, so that four million
-/// trials need no room.
-///
-/// # Errors
-/// Those of the file and of the writer.
+/// `jsonl`: writes every trial of a run file as it was printed during the measurement; round by round, so that four
+/// million trials need little memory.
 fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
     let topology = file.topology()?;
     let cells = file.settings()?.map_or_else(Vec::new, |settings| cells(&topology, &settings));

@@ -1,17 +1,18 @@
-//! [`Harmless`]: a writer whose output cannot steer a terminal or hide what is written, whatever strings from outside it holds.
+//! [`Harmless`]: a writer that replaces characters with which untrusted strings could control a terminal or hide text.
 
 use std::io::{self, Write};
 
-/// What takes the place of a harmful character.
+/// Replacement for a harmful character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replacement {
-    /// The mark of a character that is not shown; sequences that set colours stay.
+    /// U+FFFD, the replacement character; sequences that set colours stay.
     Mark,
-    /// An escape of JSON, whose reader has the character back.
+    /// JSON escape, from which a JSON reader restores the character.
     JsonEscape,
 }
 
-/// Whether a character steers a terminal, reverses the direction of text, or is invisible. Line ends and tabs are not.
+/// Whether a character controls a terminal, reverses the direction of text, or is invisible; not for line ends and
+/// tabs.
 pub fn is_harmful(c: char) -> bool {
     match c {
         '\n' | '\r' | '\t' => false,
@@ -22,36 +23,35 @@ pub fn is_harmful(c: char) -> bool {
     }
 }
 
-/// Replaces harmful characters on their way. A character may be split over several writes; bytes that are no text are
-/// replaced, too.
+/// Writer that replaces harmful characters and invalid UTF-8. A character may be split over several writes.
 #[derive(Debug)]
 pub struct Harmless<W: Write> {
     out: W,
     replacement: Replacement,
-    /// The begin of a character or of a sequence whose end has not come.
+    /// Beginning of an incomplete character or sequence.
     pending: Vec<u8>,
 }
 
-/// A sequence that sets colours is shorter than this.
+/// Upper bound for the length of a sequence that sets colours.
 const MAX_SEQUENCE: usize = 32;
 
 impl<W: Write> Harmless<W> {
-    /// Writes to `out`.
+    /// Creates a writer on top of `out`.
     pub fn new(out: W, replacement: Replacement) -> Harmless<W> {
         Harmless { out, replacement, pending: Vec::new() }
     }
 
-    /// Writes what is left.
+    /// Writes the pending bytes.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The inner writer fails.
     pub fn finish(mut self) -> io::Result<()> {
         let rest = std::mem::take(&mut self.pending);
         self.text(&String::from_utf8_lossy(&rest).replace('\x1b', "\u{fffd}"))?;
         self.out.flush()
     }
 
-    /// Writes text, except for a sequence at its end that is not complete, whose length it returns.
+    /// Writes text except an incomplete sequence at its end, whose length it returns.
     fn text(&mut self, text: &str) -> io::Result<usize> {
         let mut rest = text;
         while let Some(at) = rest.find(is_harmful) {
@@ -86,13 +86,11 @@ impl<W: Write> Harmless<W> {
     }
 }
 
-/// What begins with an escape character.
 enum Sequence {
     /// A sequence of this many bytes that sets colours.
     Whole(usize),
-    /// It may become one.
+    /// The beginning of a sequence that may set colours.
     Unfinished,
-    /// Another.
     Other,
 }
 
@@ -110,7 +108,7 @@ fn colours(text: &str) -> Sequence {
 
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Nearly all that is written, in pieces of a few bytes.
+        // Fast path for nearly all output, which arrives in pieces of a few bytes.
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
         if self.pending.is_empty() && bytes.iter().all(is_plain) {
             self.out.write_all(bytes)?;

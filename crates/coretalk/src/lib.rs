@@ -10,7 +10,7 @@ pub mod document;
 pub mod exit;
 pub mod export;
 pub mod render {
-    //! Blocks on what they are shown on.
+    //! Rendering of blocks for each medium.
 
     pub mod html;
     pub mod markdown;
@@ -20,8 +20,7 @@ pub mod harmless;
 pub mod reasons;
 pub mod report;
 pub mod resolve {
-    //! From what was typed to what is meant: every name is known, every CPU exists and may be used, every default is
-    //! filled in.
+    //! Resolves command lines: every name is known, every CPU exists and may be used, every default is filled in.
 
     pub mod adapters;
     pub mod cpus;
@@ -36,7 +35,7 @@ pub mod resolve {
     pub mod trials;
 }
 pub mod run {
-    //! One run, from opening to closing: what is measured on the way, and where its results go.
+    //! Performs a run from opening to closing, and writes its results.
 
     pub mod measure;
     pub mod out;

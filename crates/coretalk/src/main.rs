@@ -1,4 +1,4 @@
-//! coretalk: measures how fast the CPUs of a machine talk to each other.
+//! coretalk: measures how fast the CPUs of a machine communicate.
 
 use coretalk::{commands, exit};
 

@@ -1,5 +1,5 @@
-//! [`Worded`]: why a number is doubted or missing, and why latencies show no groups. One sentence each, for screens as for
-//! documents and run files.
+//! [`Worded`]: sentences for reasons why a number is doubted or missing, or why latencies show no groups. Screens,
+//! documents and run files share them.
 
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, pointer};
 use crate::report::fmt;
@@ -9,26 +9,27 @@ use coretalk_model::latency::{EmptyRung, MissingReason};
 use coretalk_model::series::TrialResult;
 use coretalk_model::{CpuId, Reason, TrialFailure};
 
-/// Where a document has a number of a reason: `cells_changed`, `passes`, `reason` (a width, as stated there), `states`.
+/// Looks up the document source of a number in a reason by its key: `cells_changed`, `passes`, `reason` (a width, as
+/// stated there) or `states`.
 pub type Sources<'a> = &'a dyn Fn(&'static str) -> Source;
 
-/// What one sentence says, in every medium.
+/// A value with a sentence that is the same in every medium.
 pub trait Worded {
-    /// The sentence.
+    /// Returns the sentence.
     fn sentence(&self, source: Sources<'_>) -> Sentence;
 
-    /// The same for documents and run files.
+    /// Formats the sentence for documents and run files.
     fn text(&self) -> String {
         fmt::text(&self.sentence(&unrecorded))
     }
 }
 
-/// The source of numbers that no document has.
+/// Source of numbers that are in no document.
 pub fn unrecorded(_: &'static str) -> Source {
     Source::Unrecorded
 }
 
-/// Why a trial is doubted or says nothing.
+/// Returns why a trial is doubted or has no result.
 pub fn of_trial(trial: &TrialResult) -> Option<Sentence> {
     let id = trial.spec.id();
     Some(trial.reason.as_ref()?.sentence(&|key| Source::of_any(id, pointer!("/{key}"))))
@@ -38,7 +39,7 @@ fn count(number: usize, source: Source) -> DisplayValue {
     DisplayValue::bare(Number::Count(number as u64), source)
 }
 
-/// A share in percent with these decimals; the sentence has the unit.
+/// Formats a share in percent with these decimals; the sentence contains the unit.
 fn percents(share: f64, decimals: usize, source: Source) -> DisplayValue {
     let unit = DisplayUnit::Decimals(decimals);
     DisplayValue { number: Number::Point(100.0 * share), unit, source }
@@ -73,7 +74,7 @@ impl Worded for Reason {
     }
 }
 
-/// A template of `{failure}`, whose words are those of the run file.
+/// Fills the template's `{failure}` with the words of the run file.
 fn with_failure(template: &'static str, failure: &TrialFailure) -> Sentence {
     Sentence::new(template).with_name("failure", &failure.to_string())
 }
@@ -129,7 +130,6 @@ impl Worded for EmptyRung {
     }
 }
 
-/// The first pair, and how many more there are.
 fn first_of(pairs: &[[CpuId; 2]]) -> Sentence {
     let [[from, to], more @ ..] = pairs else { return Sentence::new("") };
     let template = if more.is_empty() { "CPUs {from}-{to}" } else { "CPUs {from}-{to} and {more} more" };

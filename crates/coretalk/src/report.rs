@@ -1,6 +1,6 @@
-//! What a person reads: screens, heat map, words. Pure functions from a run to text; computes no statistic.
+//! Screens, heat maps, pages and pictures for people: pure functions from a run to text, which compute no statistics.
 //!
-//! Every line fits the width of the [`Style`], and nothing is said in colour alone.
+//! Every line fits the width of the [`Style`], and colour never carries information alone.
 
 #[cfg(target_os = "linux")]
 pub mod adapters;

@@ -1,4 +1,4 @@
-//! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
+//! [`RunReport`]: a run with all data for output; [`RunHeader`]: its names and state.
 
 use coretalk_model::latency::{
     Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells,
@@ -8,33 +8,33 @@ use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings,
 use coretalk_model::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Reason, Topology};
 use std::hash::{BuildHasher, RandomState};
 
-/// What a run is called, how it came to be and how it ended.
+/// Names, origin and state of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunHeader {
     /// UUID v7, so that ids sort by time.
     pub id: String,
-    /// RFC 3339, UTC.
+    /// Start time, RFC 3339 in UTC.
     pub started: String,
-    /// The command line as typed, which may hold private parts, program name left out (`["latency", "--cpus", "0,1"]`).
+    /// Command line as typed without the program name (`["latency", "--cpus", "0,1"]`); may hold private parts.
     pub command: Vec<String>,
-    /// Every random choice comes from it.
+    /// Seed of every random choice.
     pub seed: u64,
     /// Whether the machine was simulated.
     pub simulated: bool,
-    /// Every planned trial has an outcome, or the budget ended.
+    /// Whether every planned trial has an outcome, or the budget ended.
     pub complete: bool,
-    /// CPUs that went away while its last segment was measured, in the order in which they were missed.
+    /// CPUs that went offline during the last segment, in the order noticed.
     pub departed: Vec<Departure>,
-    /// Names given by the user.
+    /// Tags given by the user.
     pub tags: Vec<String>,
-    /// Segments: 1, and one more for each resumption.
+    /// Number of segments: 1, and one more for each resumption.
     pub segments: u32,
     /// Version of the tool that measured.
     pub tool_version: String,
 }
 
 impl RunHeader {
-    /// A run that begins now.
+    /// Creates the header of a run that begins now.
     pub fn new(command: Vec<String>, seed: u64) -> RunHeader {
         RunHeader {
             id: fresh_id(),
@@ -51,45 +51,44 @@ impl RunHeader {
     }
 }
 
-/// An id for a new run: UUID v7, so that ids sort by time.
 fn fresh_id() -> String {
     let millis = jiff::Timestamp::now().as_millisecond().try_into().unwrap_or(0);
     uuid::Builder::from_unix_timestamp_millis(millis, &random()).into_uuid().to_string()
 }
 
-/// Bytes from the random keys of hash maps, for which the standard library asks the system by a system call: a library that
-/// looks for a function of libc instead finds none in a static binary, and then needs /dev, which containers may lack.
+/// Returns random bytes from the keys of hash maps, which the standard library gets by a system call. Libraries that
+/// look up a libc function instead find none in a static binary and fall back to /dev, which containers may lack.
 fn random() -> [u8; 10] {
     let hashes = [0, 1].map(|_| RandomState::new().hash_one(std::process::id()).to_ne_bytes());
     std::array::from_fn(|index| hashes[index / 8][index % 8])
 }
 
-/// This moment in RFC 3339, UTC, whole milliseconds.
+/// Returns the present time in RFC 3339, UTC, whole milliseconds.
 pub fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-/// One run with everything that output needs: assembled after measuring, or from a run file.
+/// A run with all data for output: assembled after the measurement, or read from a run file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
-    /// What it is called.
+    /// Names and state.
     pub header: RunHeader,
-    /// What it was measured under.
+    /// Environment of the measurement.
     pub environment: Environment,
-    /// What `doctor` said.
+    /// Findings of `doctor`.
     pub doctor: Vec<DoctorFinding>,
-    /// What the machine reported of its structure.
+    /// Reported topology.
     pub topology: Topology,
-    /// The latency between CPUs, where it was asked for.
+    /// Latency between CPUs, if requested.
     pub latency: Option<LatencyReport>,
-    /// Series, where they were asked for.
+    /// Series, if requested.
     pub series: Option<SeriesReport>,
-    /// Placements against each other, where that was asked for.
+    /// Comparison of placements, if requested.
     pub place: Option<PlaceReport>,
 }
 
 impl RunReport {
-    /// Adds the columns of the ladder that are trials: of a run that has both a ladder and such trials.
+    /// Adds the columns of the ladder that come from trials, if the run has both a ladder and such trials.
     pub fn complete_the_ladder(&mut self) {
         let (Some(latency), Some(series)) = (&mut self.latency, &self.series) else { return };
         if latency.settings.ladder {
@@ -99,33 +98,33 @@ impl RunReport {
         }
     }
 
-    /// Adds to the reasons of trials what the programs said that were measured, which may be private.
+    /// Adds the output of measured programs, which may be private, to the reasons of trials.
     pub fn reveal(&mut self) {
         let trials = self.series.iter_mut().flat_map(|series| &mut series.result.trials);
         trials.filter_map(|trial| trial.reason.as_mut()).for_each(Reason::reveal);
     }
 
-    /// What came out of the latencies, where they were asked for.
+    /// Returns the results of the latency measurement, if requested.
     pub fn latencies(&self) -> Option<&LatencyResult> {
         self.latency.as_ref().map(|latency| &latency.result)
     }
 
-    /// The maps, one for each protocol; empty where none was asked for.
+    /// Returns the maps, one per protocol; empty if none was requested.
     pub fn maps(&self) -> &[LatencyMap] {
         self.latencies().map_or(&[], |result| &result.maps)
     }
 
-    /// What other tools would print; empty where nobody asked for it.
+    /// Returns the results of imitated tools; empty if none was requested.
     pub fn imitated(&self) -> &[Imitated] {
         self.latencies().map_or(&[], |result| &result.imitated)
     }
 
-    /// How the values changed while they were watched, where that was seen.
+    /// Returns the changes of values while they were watched, if any were seen.
     pub fn watch(&self) -> Option<&StateWatch> {
         self.latencies()?.watch.as_ref()
     }
 
-    /// The CPUs that were asked for, in matrix order.
+    /// Returns the requested CPUs, in matrix order.
     pub fn cpus(&self) -> Vec<CpuId> {
         let latency = self.latency.as_ref().map(|latency| &latency.settings.cpus);
         let asked = latency.or(self.series.as_ref().map(|series| &series.settings.cpus)).cloned();
@@ -133,7 +132,7 @@ impl RunReport {
         asked.or_else(placed).unwrap_or_default()
     }
 
-    /// The budget that was asked for: a map and the trials beside it have a part of it each.
+    /// Returns the requested budget, which a map and its accompanying trials share.
     pub fn budget(&self) -> Picos {
         let latency = self.latency.as_ref().map(|latency| &latency.settings);
         let series = self.series.as_ref().map(|series| &series.settings);
@@ -141,7 +140,7 @@ impl RunReport {
         RunSettings { latency, series, place }.budget()
     }
 
-    /// What its budget left no time for.
+    /// Returns what the budget left no time for.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let of_latency = |latency: &LatencyReport| {
             latency.result.left_out(&latency.settings, &cells(&self.topology, &latency.settings))
@@ -152,30 +151,30 @@ impl RunReport {
         left
     }
 
-    /// Why it holds several probes; `None` where it holds one.
+    /// Returns why the run has several probes; `None` if it has one.
     pub fn gathering(&self) -> Option<Gathering> {
         self.series.as_ref()?.settings.gathering()
     }
 }
 
-/// The settings of the parts of a run: at most one part of each kind, and one at least.
+/// Settings of the parts of a run: at most one part of each kind, and at least one part.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunSettings<'a> {
-    /// The latency between CPUs.
+    /// Latency between CPUs.
     pub latency: Option<&'a LatencySettings>,
     /// Series of trials.
     pub series: Option<&'a SeriesSettings>,
-    /// Placements against each other.
+    /// Comparison of placements.
     pub place: Option<&'a PlaceSettings>,
 }
 
 impl RunSettings<'_> {
-    /// Whether trials are made, of series or of placements.
+    /// Whether there are trials, of series or of placements.
     pub fn has_trials(&self) -> bool {
         self.series.is_some() || self.place.is_some()
     }
 
-    /// The budgets of all parts.
+    /// Returns the sum of all budgets.
     pub fn budget(&self) -> Picos {
         let latency = self.latency.map(|settings| settings.budget);
         let series = self.series.map(|settings| settings.budget);
@@ -183,7 +182,7 @@ impl RunSettings<'_> {
         [latency, series, place].into_iter().flatten().fold(Picos::ZERO, |sum, part| sum + part)
     }
 
-    /// Every CPU that is measured.
+    /// Returns all measured CPUs.
     pub fn cpus(&self) -> CpuSet {
         let latency = self.latency.iter().flat_map(|settings| settings.cpus.clone());
         let series = self.series.iter().flat_map(|settings| settings.cpus.clone());
@@ -191,7 +190,7 @@ impl RunSettings<'_> {
         latency.chain(series).chain(place).collect()
     }
 
-    /// What every random choice comes from.
+    /// Returns the seed of every random choice.
     pub fn seed(&self) -> u64 {
         let latency = self.latency.map(|settings| settings.seed);
         let series = || self.series.map(|settings| settings.seed);
@@ -199,35 +198,36 @@ impl RunSettings<'_> {
     }
 }
 
-/// The latency between the CPUs of a run.
+/// Latency between the CPUs of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyReport {
-    /// What was asked.
+    /// Settings.
     pub settings: LatencySettings,
-    /// What came out.
+    /// Results.
     pub result: LatencyResult,
 }
 
-/// The comparisons of a run.
+/// Comparisons of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlaceReport {
-    /// What was asked.
+    /// Settings.
     pub settings: PlaceSettings,
-    /// What came out.
+    /// Results.
     pub result: PlaceResult,
 }
 
-/// The series of a run.
+/// Series of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesReport {
-    /// What was asked.
+    /// Settings.
     pub settings: SeriesSettings,
-    /// What came out.
+    /// Results.
     pub result: SeriesResult,
 }
 
 impl SeriesReport {
-    /// How busy the measured threads kept each CPU, of a run of queues alone: elsewhere it says nothing about the answer.
+    /// Returns the load of each CPU by the measured threads, for runs of `queue` only: elsewhere it does not affect the
+    /// answer.
     pub fn load_of_queues(&self) -> Option<&LoadCurve> {
         let of_queues = self.settings.probes == [coretalk_model::queue::names::PROBE];
         self.result.load.as_ref().filter(|_| of_queues)

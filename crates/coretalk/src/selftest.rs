@@ -1,5 +1,5 @@
-//! [`run`]: whether this machine lets coretalk measure honestly. Each promise is tried from outside: this program is run
-//! as a user would run it, and what it printed, or where its threads ran, is held against what must be true.
+//! [`run`]: checks whether this machine lets coretalk measure honestly. Each check runs this program as a user would
+//! and compares its output, or the CPUs of its threads, with what must be true.
 
 mod child;
 
@@ -14,13 +14,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a check came to, and what was seen.
+/// Verdict of a check and its observation.
 type Seen = (Verdict, String);
 
-/// Tries one promise on some CPUs; an error is what kept it from being tried.
+/// Performs a check on some CPUs; an error says why it could not be performed.
 type Try = fn(&Child<'_>, &[CpuId]) -> Result<Seen, String>;
 
-/// In the order in which they are tried.
 const CHECKS: [(&str, &str, Try); 7] = [
     ("pins", "threads run on the CPU that they are pinned to", pins),
     ("clock", "the clock has small steps and a constant rate, and all CPUs agree on the time", clock),
@@ -31,10 +30,10 @@ const CHECKS: [(&str, &str, Try); 7] = [
     ("store", "a run that was killed is complete after it is resumed", store),
 ];
 
-/// Tries all of them with this program, on the first and the last of the CPUs. `scratch` is an empty directory; `each`
-/// hears of a promise before it is tried.
+/// Runs all checks with this program, on the first and the last of the CPUs. `scratch` is an empty directory; `each`
+/// gets the promise of a check before it runs.
 ///
-/// Returns what was found until somebody wished to end.
+/// Returns the findings up to an interruption.
 pub fn run(
     program: &Path,
     scratch: &Path,
@@ -61,7 +60,7 @@ pub fn run(
     findings
 }
 
-/// What all of them come to together: one that failed counts most.
+/// Combines the verdicts; a failure dominates.
 pub fn verdict(findings: &[DoctorFinding]) -> Verdict {
     let any = |verdict| findings.iter().any(|finding| finding.verdict == verdict);
     match (any(Verdict::Fail), any(Verdict::CannotTell)) {
@@ -82,10 +81,10 @@ fn two(cpus: &[CpuId]) -> Result<String, String> {
     }
 }
 
-/// Where the threads of a measurement ran, as the system reports it to another process.
+/// Checks on which CPU the threads of a measurement ran, as the system reports it to another process.
 fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     let words = format!("latency --cpus {} --budget 2s --no-save", two(cpus)?);
-    // Samples on its CPU and elsewhere, by the CPU that a thread is pinned to.
+    // Samples on the CPU that a thread is pinned to and elsewhere, by that CPU.
     let mut samples: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
     child.document(&words, &mut |process| {
         let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -112,21 +111,21 @@ fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     })
 }
 
-/// The one CPU that a thread may use, and the one that it was last on. The mask is read first: a thread moves at once when
-/// it is pinned, so that what is read later must agree.
+/// Returns the only CPU that a thread may use, and the CPU of its last execution. The mask is read first: pinning moves
+/// a thread at once, so the CPU that is read later must agree.
 fn pinned_and_at(thread: &Path) -> Option<(CpuId, CpuId)> {
     let status = std::fs::read_to_string(thread.join("status")).ok()?;
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     let pinned = allowed.trim().parse().ok().map(CpuId)?;
     let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
-    // The name of a thread stands in brackets and may hold blanks; the CPU is the 37th field behind it.
+    // The thread name is in brackets and may contain spaces; the CPU is the 37th field after it.
     let at = stat.rsplit(')').next()?.split_ascii_whitespace().nth(36)?;
     Some((pinned, CpuId(at.parse().ok()?)))
 }
 
-/// Above this a hand-over of tens of nanoseconds drowns in the steps of the clock.
+/// Maximum clock step: a coarser one hides a hand-over of tens of nanoseconds.
 const COARSE_NS: f64 = 50.0;
-/// Apart by more than this, two counters put events of a run in the wrong order.
+/// Maximum difference of two counters: a larger one puts events of a run in the wrong order.
 const APART_NS: f64 = 1_000.0;
 
 fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
@@ -135,7 +134,7 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     let step = facts["step_ns"].as_f64().ok_or("the step of the clock is not known")?;
     let source = facts["source"].as_str().unwrap_or("unknown");
     let cells = document["matrices"][0]["cells"].as_array().cloned().unwrap_or_default();
-    // How far two counters must be apart at least: what their interval leaves of 0.
+    // Minimum offset of two counters: the distance of their interval from 0.
     let apart = |cell: &Value| Some(cell["ci"][0].as_f64()?.max(-cell["ci"][1].as_f64()?).max(0.0));
     let apart = cells.iter().filter_map(apart).fold(0.0, f64::max);
     let mut seen = format!("{source}, steps of {} ns", fixed(step, 3));
@@ -173,7 +172,7 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
         made += found;
         missing += expected.abs_diff(found);
     }
-    // A queue whose sides count differently refuses its trial by itself.
+    // A queue with different counts of producer and consumer fails its own trial.
     let words = format!("queue --cpus {cpus} --queue spsc,mutex --capacity 10 --budget 3s --no-save");
     let document = child.document(&words, &mut |_| ())?;
     let cells = document["matrices"]
@@ -206,10 +205,10 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     ))
 }
 
-/// A compare-exchange to and fro, and reads of lines that the other CPU wrote: half a round trip and one transfer, within
-/// 8 % of each other where they were compared (docs/method.md), …
+/// Ratio within which a compare-exchange ping-pong (half a round trip) and reads of lines written by the other CPU (one
+/// transfer) agree: they were within 8 % of each other on compared machines (docs/method.md).
 const AGREES: f64 = 1.08;
-/// … and by more than this factor one of them times something else.
+/// Ratio beyond which one of the two times something else.
 const PLAUSIBLE: f64 = 2.0;
 
 fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
@@ -224,7 +223,7 @@ fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     Ok(compared(&cas, &xfer, moved, &list(cpus)))
 }
 
-/// The value of a cell in nanoseconds; that of one without interval is as unsure as can be.
+/// Returns the value of a cell in nanoseconds; without an interval its confidence is 0.
 fn estimate(cell: &Value) -> Option<Estimate> {
     let point = cell["median"].as_f64()?;
     let ends = cell["ci"][0].as_f64().zip(cell["ci"][1].as_f64());
@@ -233,7 +232,7 @@ fn estimate(cell: &Value) -> Option<Estimate> {
     Some(Estimate { point, low, high, confidence, effective_n: 1.0 })
 }
 
-/// What two ways to time a hand-over come to; `moved` where the machine changed its state meanwhile.
+/// Compares two methods of timing a hand-over; `moved` says that the machine changed its state meanwhile.
 fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> Seen {
     let ratio = xfer.point / cas.point;
     let ns = |of: &Estimate| match of.is_sure() {
@@ -273,23 +272,23 @@ fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     })
 }
 
-/// The share of a CPU that another program must have taken for the check to say something.
+/// Minimum share of a CPU that another program must take for a conclusive check.
 const TAKEN_AT_LEAST: f64 = 0.2;
-/// What of it must be found: the rest is what the other program does on other CPUs, and before and after the watch.
+/// Minimum fraction of it to be detected: the rest is used on other CPUs, and before and after the watch.
 const FOUND_AT_LEAST: f64 = 0.7;
 
-/// One of our own processes works on the CPU that `jitter` watches.
+/// Checks `jitter` on a CPU with another busy process of this program.
 fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     let cpu = cpus.first().ok_or("this process may use no CPU")?;
     let work = format!(
         "place --workload n-queens:13 --threads 1 --placement one={cpu} --placement two={cpu} --budget 3s --no-save"
     );
     let mut worker = child.start("worker", &work)?;
-    // It begins with a warm-up; what it takes is counted while the watch goes on.
+    // Lets the warm-up pass; its CPU time counts only during the watch.
     std::thread::sleep(Duration::from_millis(300));
     let (began, before) = (Instant::now(), worker.cpu_seconds());
     let mut after = before;
-    // With equal rights, or the watch would leave the other nothing.
+    // Equal priority: otherwise `jitter` would leave the other process no time.
     let words = format!("jitter --cpus {cpu} --for 1s --nice 0 --no-save");
     let document = child.document(&words, &mut |_| after = worker.cpu_seconds().or(after))?;
     let lasted = began.elapsed().as_secs_f64();
@@ -310,11 +309,11 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     })
 }
 
-/// On a simulated machine, so that nothing else can be at fault.
+/// Checks resuming after a kill on a simulated machine, so that nothing else can fail.
 fn store(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     let mut first =
         child.start("killed", "latency --machine sim:mesh-64 --seed 1 --precision 0.3% --budget 60s")?;
-    // Killed once something of it is on the disk.
+    // Kills the process once it has saved something.
     let saved = child.wait_for(Duration::from_secs(10), || child.saved_runs().next());
     std::thread::sleep(Duration::from_millis(300));
     let ended_before = first.end();

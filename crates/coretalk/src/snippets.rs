@@ -1,19 +1,19 @@
-//! [`Snippet`]: a placement in the words of those who can carry it out.
+//! [`Snippet`]: a placement in the syntax of programs that apply it.
 
 use coretalk_model::{CpuId, CpuSet};
 
-/// A placement as somebody else takes it.
+/// A placement in the syntax of another program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
-    /// Its stable name.
+    /// Stable name of the snippet.
     pub name: &'static str,
-    /// Whether each thread gets its own CPU; else all of them move among the CPUs.
+    /// Whether each thread gets its own CPU; otherwise all threads share the set of CPUs.
     pub each: bool,
-    /// What to type or to write into a file; several lines for XML.
+    /// Text to type or to write into a file; several lines for XML.
     pub text: String,
 }
 
-/// Every snippet for threads on CPUs, by thread.
+/// Returns all snippets; `cpus` has one CPU per thread.
 pub fn snippets(cpus: &[CpuId]) -> Vec<Snippet> {
     let set: CpuSet = cpus.iter().copied().collect();
     let joined = |separator: &str| cpus.iter().map(CpuId::to_string).collect::<Vec<_>>().join(separator);

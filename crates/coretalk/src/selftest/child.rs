@@ -1,4 +1,4 @@
-//! [`Child`]: this program, run as a user would run it, with a store of its own.
+//! [`Child`]: this program run as a child process, as a user would run it, with a store of its own.
 
 use coretalk_measure::Stop;
 use serde_json::Value;
@@ -9,38 +9,31 @@ use std::process::{self, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks at a process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Whatever takes longer hangs: every budget is much shorter.
+/// Time limit; every budget is much shorter, so a slower process hangs.
 const LONGEST: Duration = Duration::from_secs(40);
 
-/// How to run this program.
 pub struct Child<'a> {
-    /// Its file.
     pub program: &'a Path,
-    /// An empty directory: store, documents, and what is printed.
+    /// An empty directory for the store, documents and printed output.
     pub scratch: &'a Path,
-    /// The wish to end.
     pub stop: &'a Stop,
 }
 
-/// A process that is ended when it is no longer wanted.
+/// A process that is killed on drop.
 pub struct Running(process::Child);
 
 impl Child<'_> {
-    /// Runs words, separated by blanks, to their end, and reads the document that they print. `watch` sees the id of the
-    /// process again and again while it runs.
+    /// Runs a command line, split at spaces, and parses the document that it prints. Calls `watch` with the process id
+    /// at each poll.
     ///
     /// # Errors
-    /// A sentence: it cannot be started, failed, was ended, or printed no document.
+    /// A sentence: the process cannot be started, failed, was killed, or printed no document.
     pub fn document(&self, words: &str, watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
         self.document_of(&words.split(' ').collect::<Vec<_>>(), watch)
     }
 
-    /// The same of words that may hold blanks.
-    ///
-    /// # Errors
-    /// As [`Child::document`].
+    /// [`Child::document`] with separate words, which may contain spaces.
     pub fn document_of(&self, words: &[&str], watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
         let path = self.scratch.join("document.json");
         let output = path.to_string_lossy();
@@ -63,10 +56,7 @@ impl Child<'_> {
         serde_json::from_slice(&text).map_err(|error| format!("its document is not JSON: {error}"))
     }
 
-    /// Starts words, separated by blanks; what they print is kept under a name.
-    ///
-    /// # Errors
-    /// A sentence: it cannot be started.
+    /// Starts a command line, split at spaces; its output goes to files called `name`.
     pub fn start(&self, name: &str, words: &str) -> Result<Running, String> {
         self.spawn(name, &words.split(' ').collect::<Vec<_>>())
     }
@@ -85,7 +75,7 @@ impl Child<'_> {
             .map_err(failed)
     }
 
-    /// The last sentence of what failed.
+    /// Returns the last message of a failed process.
     fn told(&self, name: &str, status: ExitStatus) -> String {
         let text = fs::read_to_string(self.scratch.join(format!("{name}.err"))).unwrap_or_default();
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -99,13 +89,12 @@ impl Child<'_> {
         self.scratch.join("store")
     }
 
-    /// Run files in the store.
     pub fn saved_runs(&self) -> impl Iterator<Item = PathBuf> {
         let files = fs::read_dir(self.store()).into_iter().flatten().flatten().map(|entry| entry.path());
         files.filter(|path| path.extension() == Some(OsStr::new("coretalk")))
     }
 
-    /// What `find` finds before time is up.
+    /// Polls `find` until it returns a value or the time is up.
     pub fn wait_for<T>(&self, limit: Duration, mut find: impl FnMut() -> Option<T>) -> Option<T> {
         let began = Instant::now();
         loop {
@@ -119,19 +108,19 @@ impl Child<'_> {
 }
 
 impl Running {
-    /// CPU time of the process and of those of its own that have ended, in seconds; `None` once it has ended.
+    /// CPU time of the process and its finished children, in seconds; `None` once it has ended.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
         let fields = stat.rsplit(')').next()?.split_ascii_whitespace();
-        // utime, stime, cutime and cstime are the 12th to 15th field behind the name, in ticks of 10 ms on every Linux.
+        // utime, stime, cutime and cstime are the 12th to 15th field after the name, in ticks of 10 ms on every Linux.
         let ticks: Vec<f64> = fields.skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
         (ticks.len() == 4).then(|| ticks.iter().sum::<f64>() / 100.0)
     }
 
-    /// Kills it; whether it had ended by itself.
+    /// Kills the process; returns whether it had already ended.
     pub fn end(&mut self) -> bool {
         let ended = self.0.try_wait().is_ok_and(|status| status.is_some());
-        // An error means that it is gone.
+        // An error means that it has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
         ended
