@@ -1,10 +1,10 @@
-//! Where the time and the memory of a whole run go: session, statistics, store, screen, JSON, and reading it back.
+//! Breaks down the time and the memory of a whole run: session, statistics, store, screen, JSON, and reading it back.
 //!
-//! `cargo run --release -p coretalk --example huge [SCENARIO [JSON]]` measures a simulated machine (`huge-1024`, 523,776
-//! pairs) as `coretalk latency` would, keeps the run in a temporary folder, and writes the document to the file JSON
-//! or throws it away. What the simulation of the machine takes is told apart: it is not the program's own work. The
-//! session takes down what was measured while the simulation goes on: its time on CPUs is all of its work, its time on
-//! the wall is what the simulation waited for.
+//! `cargo run --release -p coretalk --example huge [SCENARIO [JSON]]` measures a simulated machine (`huge-1024`,
+//! 523,776 pairs) as `coretalk latency` would, keeps the run in a temporary folder, and writes the document to the file
+//! JSON or discards it. The time of the simulation is reported separately, because it is not work of the program. The
+//! session records measurements while the simulation continues: its CPU time is all of its work, its wall-clock time is
+//! how long the simulation waited for it.
 
 use coretalk::document::{Document, Identity};
 use coretalk::report::Saved;
@@ -25,7 +25,7 @@ use std::io::{BufWriter, Write};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Threads of the simulation: one, whose time can be told from that of the threads that work for the session.
+/// Threads of the simulation: a single one, so that its CPU time is distinguishable from that of the session.
 const THREADS: usize = 1;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpus: Vec<CpuId> = machine.allowance().mask.iter().collect();
     machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() })?;
     let settings = LatencySettings::of(cpus);
-    // Nothing in the document depends on when it was made, so that two versions of the program can be compared.
+    // The document has a fixed id and time, so that two versions of the program can be compared.
     let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
     let new = RunHeader { simulated: true, ..RunHeader::new(command, settings.seed) };
     let header = RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..new.clone() };
@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Time on the wall, and of all threads on CPUs.
+/// Wall-clock time, and CPU time of all threads.
 #[derive(Clone, Copy)]
 struct Cost {
     wall_s: f64,
@@ -123,16 +123,15 @@ struct Cost {
 impl Cost {
     const ZERO: Cost = Cost { wall_s: 0.0, cpu_s: 0.0 };
 
-    /// On the wall, and of the thread that asks, in nanoseconds (its first field in Documentation/scheduler/sched-stats).
+    /// Reads the CPU time of this thread in nanoseconds (first field in Documentation/scheduler/sched-stats).
     fn of_thread() -> Cost {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let ran_ns: f64 = stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0.0);
         Cost { wall_s: wall_s(), cpu_s: ran_ns / 1e9 }
     }
 
-    /// On the wall, and of the process.
     fn now() -> Cost {
-        // User and system time of the process, ended threads included, in hundredths of a second (proc(5)).
+        // User and system time of the process including ended threads, in hundredths of a second (proc(5)).
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let ticks: f64 = after_name
@@ -164,14 +163,13 @@ impl std::ops::Sub for Cost {
     }
 }
 
-/// Largest resident size so far.
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0 / 1e6)
 }
 
-/// A machine whose own work is timed.
+/// A machine that times its own work.
 struct Timed {
     machine: SimMachine,
     simulation: Cost,
@@ -214,7 +212,7 @@ impl Machine for Timed {
         stop: &Stop,
         take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
-        // What is done with an outcome is not the machine's work.
+        // Time in the callback is not work of the machine.
         let mut since = Cost::of_thread();
         let simulation = &mut self.simulation;
         let done = self.machine.perform_each(batch, stop, &mut |outcome| {
@@ -234,7 +232,7 @@ impl Machine for Timed {
     }
 }
 
-/// A run file whose work is timed. Between its last decision and the end of the run lies the analysis.
+/// A run file that times its own work. The analysis lies between its last decision and the end of the run.
 struct TimedSink {
     writer: RunWriter,
     store: Cost,

@@ -1,4 +1,5 @@
-//! Documents and exports. `UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents` rewrites the committed schema.
+//! Documents and exports. `UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents` rewrites the committed
+//! schema.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod schema;
@@ -143,7 +144,7 @@ fn a_stored_histogram_reads_back_in_steps_of_10_ps() {
     assert!(histogram.value_at_quantile(0.5).abs_diff(3000) <= 3);
     assert_eq!(series["percentiles"]["50"], 30.0);
     assert_eq!(series["percentiles"]["100"], 4100.0);
-    // 30 ns raw, the clock costs 9 ns in a round trip.
+    // 30 ns minus half of the clock read of 9 ns that each round trip contains.
     assert_eq!(series["values"]["net_p50"], 25.5);
 }
 
@@ -165,7 +166,7 @@ fn a_document_of_1024_cpus_is_written_in_seconds() {
     Document::from_report(report, Identity::Hidden).write_to(&mut counted).unwrap();
     println!("{} bytes in {:?}", counted.0, begun.elapsed());
     assert!(counted.0 > 100 * 523_776 && counted.0 < 500 * 523_776, "{} bytes", counted.0);
-    // A bound that only a wrong order of growth misses.
+    // A generous limit that only a wrong order of growth exceeds.
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }
 
@@ -226,7 +227,6 @@ fn lines_of_a_run_that_was_not_saved_are_refused() {
 fn imitations_are_printed_by_whoever_knows_the_tool() {
     let mut out = Vec::new();
     write_imitations(&everything(), None, &|imitated| format!("{}\n", imitated.tool), &mut out).unwrap();
-    // Nothing is blank without a word.
     let note = "# ! 1 of 1 pairs have no value like c2clat: CPU 1 was taken away during the run\n";
     assert_eq!(String::from_utf8(out).unwrap(), format!("{note}c2clat\n"));
 }

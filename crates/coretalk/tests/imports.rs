@@ -1,5 +1,5 @@
-//! Rules of the architecture: what imports what, so that data flows one way; where a probe may be named; and that meaning
-//! is declared, never read out of a name.
+//! Rules of the architecture: allowed imports, so that data flows one way; where probes may be named; and that meaning
+//! is declared, never parsed from names.
 #![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
 
 use regex::Regex;
@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Files by their modules: the crate, then one name for each folder and the file.
+/// Sources by module path: the crate, then one name for each folder and the file.
 type Files = BTreeMap<Vec<String>, String>;
 type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
-/// The code of every source file without its tests and comments.
+/// Reads all source files without their tests and comments.
 fn files() -> Files {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed =
@@ -27,14 +27,15 @@ fn files() -> Files {
     paths.lines().filter(|path| !path.ends_with("/tests.rs")).map(of).collect()
 }
 
-/// `crates/model/src/stats/gate.rs` is `model`, `stats`, `gate`; a crate's own file is the crate.
+/// Converts a path: `crates/model/src/stats/gate.rs` is `model`, `stats`, `gate`; the root file of a crate is the
+/// crate.
 fn module(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("crates/").trim_end_matches(".rs").replacen("/src", "", 1);
     let names = path.split('/').filter(|name| !["lib", "main"].contains(name));
     names.map(str::to_owned).collect()
 }
 
-/// The leaves of `a::{b, c::{d, e}}`.
+/// Lists the leaves of `a::{b, c::{d, e}}`.
 fn leaves(tree: &str) -> Vec<String> {
     let tree = tree.trim();
     let Some((head, inner)) = tree.split_once('{') else {
@@ -53,7 +54,7 @@ fn leaves(tree: &str) -> Vec<String> {
     parts.flat_map(|part| leaves(part)).map(|leaf| format!("{head}{leaf}")).collect()
 }
 
-/// The files that each file imports; a child may look at its parents.
+/// Returns the files that each file imports, except its own ancestors.
 fn imports(files: &Files) -> Imports {
     let uses = Regex::new(r"\buse\s+([^;]+);").unwrap();
     let paths = Regex::new(r"\b(?:crate|super|self|coretalk_\w+)(?:::\w+)+").unwrap();
@@ -66,7 +67,7 @@ fn imports(files: &Files) -> Imports {
     files.iter().map(of).collect()
 }
 
-/// The file that a path leads to.
+/// Returns the file that a path refers to.
 fn target(files: &Files, me: &[String], path: &str) -> Option<Vec<String>> {
     let mut names: Vec<&str> = path.split("::").map(str::trim).filter(|name| !name.is_empty()).collect();
     let supers = names.iter().take_while(|name| **name == "super").count();
@@ -85,7 +86,7 @@ fn target(files: &Files, me: &[String], path: &str) -> Option<Vec<String>> {
     (1..=at.len()).rev().map(|length| at[..length].to_vec()).find(|module| files.contains_key(module))
 }
 
-/// What is left once every file is taken away that needs none of the others, or that none of them needs.
+/// Returns the files in import cycles, by repeatedly removing files without imports or importers.
 fn circles(mut imports: Imports) -> Vec<String> {
     loop {
         let needed: BTreeSet<Vec<String>> = imports.values().flatten().cloned().collect();
@@ -126,12 +127,11 @@ fn documents_and_blocks_are_apart_and_nothing_knows_a_command() {
     }
 }
 
-/// Where a probe may be named beside its own files: what is written into files and documents is a contract, and an example
-/// of help is a command as somebody types it.
+/// Modules that may name any probe: names in files and documents are contracts, and help examples are typed commands.
 const CONTRACTS: [&str; 4] =
     ["coretalk::args::examples", "coretalk::document", "coretalk::export", "coretalk::store"];
 
-/// The words of probes that stand elsewhere, and what they are there.
+/// Probe names elsewhere that have another meaning there.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("coretalk::commands::shell", "contend", "a command, whose option has words of its own"),
     ("coretalk::commands::shell", "jitter", "an option of `advise`"),
@@ -156,7 +156,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("model::series::rungs", "wake", "the steps of the ladder that are trials"),
 ];
 
-/// Files that tell probes apart by the constants of their names, and why each has to.
+/// Files that distinguish probes by their name constants, with the reason.
 const TELL_APART: &[(&str, &str)] = &[
     ("coretalk::commands::advise::noise", "`advise --jitter` reads a run of one probe"),
     ("coretalk::report::figure::multiples", "a figure for each queue, by capacity"),

@@ -1,4 +1,4 @@
-//! The tool from outside, and the rules of the repository, in one binary: each is a link of all of it.
+//! All integration tests and repository rules in one binary, because each binary links the whole tool.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod cli;

@@ -1,4 +1,4 @@
-//! Pages and pictures. What they look like and do in a browser is tested by `tests/browser`.
+//! Pages and pictures. `tests/browser` tests their appearance and behaviour in a browser.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use crate::samples;
@@ -33,7 +33,6 @@ fn page_of(report: &RunReport) -> String {
     page(&[input(report)], DRAWING).unwrap()
 }
 
-/// What stands between two marks, every time.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     text.split(open).skip(1).filter_map(|rest| Some(rest.split_once(close)?.0)).collect()
 }
@@ -53,7 +52,7 @@ fn hostile() -> RunReport {
     report
 }
 
-/// 512 CPUs in 4 packages with penalties of homes, spread of lines and doubts.
+/// 512 CPUs in 4 packages with home penalties, line spread and doubts.
 fn large() -> RunReport {
     let cluster = |level, size: u32| {
         (0..512 / size).map(move |group| samples::domain(level, size * group..size * (group + 1), group))
@@ -160,7 +159,7 @@ fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
     assert!((hundredths("median") - value.latency_ns.point).abs() < 0.0051);
     assert!((hundredths("median") - hundredths("below") - value.latency_ns.low).abs() < 0.011);
     assert!((hundredths("home_penalty") - value.home_penalty.unwrap()).abs() < 0.0051);
-    // Few different numbers of passes: a letter for each cell.
+    // Few distinct numbers of passes are encoded as one letter per cell.
     let (of, letters) = (&columns["passes"]["of"], columns["passes"]["letters"].as_str().unwrap());
     assert_eq!(letters.len(), 512 * 511 / 2);
     let at = usize::from(letters.as_bytes()[cell(300, 17)] - b'A');
@@ -198,7 +197,7 @@ fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() 
         let picture = picture_file(&input(&report), DRAWING).unwrap();
         let png = picture.to_png().unwrap();
         let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
-        // Tables of several comparisons are as tall as they are.
+        // A picture of several comparisons is as tall as its tables.
         let is_whole = name == "compared";
         assert!(is_whole || (side(16), side(20)) == (1200, 630), "{name}");
         let [width, bottom] = if is_whole { [picture.width, picture.height] } else { [600.0, 312.0] };
@@ -310,7 +309,7 @@ fn several_runs_share_a_table_of_machines_and_relations() {
     assert!(picture.width > 1_200.0 && picture.height > 900.0, "three in a row, the fourth below");
 }
 
-/// A comparison of three kinds of work on two placements of a simulated machine.
+/// Compares two kinds of work on two placements of a simulated machine.
 fn compared() -> RunReport {
     let (near, far) = ("0-2,16-18".parse::<CpuSet>().unwrap(), "0-2,8-10".parse::<CpuSet>().unwrap());
     let placements = [("near", near), ("<far>", far)]
@@ -345,7 +344,7 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert!(picture.height > 250.0, "a figure for each piece of work: {}", picture.height);
 }
 
-/// The laptop with its first pair a fifth slower and one that was not measured; in cycles, for the clock may differ.
+/// The laptop with its first pair 20 % slower and one pair missing; also in cycles, because the clock may differ.
 fn altered() -> RunReport {
     let mut report = samples::laptop();
     let cells = &mut report.latency.as_mut().unwrap().result.maps[0].cells;

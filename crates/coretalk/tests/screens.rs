@@ -1,4 +1,4 @@
-//! The screens, as text that people can read in a review. `INSTA_UPDATE=always cargo test` rewrites the snapshots.
+//! Snapshots of screens as text for review. `INSTA_UPDATE=always cargo test` rewrites them.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod states;
@@ -68,7 +68,6 @@ fn no_line_is_wider_than_the_screen() {
     }
 }
 
-/// A screen, none of whose lines is too wide.
 fn fits(name: &str, report: &RunReport, style: &Style) -> String {
     let text = screen(report, style);
     let wide = text.lines().find(|line| columns(line) > style.width);
@@ -76,14 +75,14 @@ fn fits(name: &str, report: &RunReport, style: &Style) -> String {
     text
 }
 
-// Each screen of 1024 CPUs reads half a million cells: every two choices meet once, in four screens of three tests.
+// A screen of 1,024 CPUs reads half a million cells, so three tests cover each pair of options once in four screens.
 
 #[test]
 fn a_map_of_1024_cpus_is_drawn_in_a_moment() {
     let report = &*samples::HUGE;
     let begun = std::time::Instant::now();
     let text = fits("huge", report, &Style { depth: ColorDepth::TrueColor, ..at(160) });
-    // A bound that only a wrong order of growth misses.
+    // A generous limit that only a wrong order of growth exceeds.
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     assert!(text.contains("128 L3: 0-7, 8-15 … 1016-1023"), "{}", strip(&text));
 }
@@ -101,7 +100,7 @@ fn every_depth_shows_the_same_numbers() {
         let style = at(160);
         let without = screen(&report, &style);
         for depth in [ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::TrueColor] {
-            // A coloured cell keeps its last blank, which is ground and not text.
+            // A coloured cell keeps its trailing space, which is background.
             let with = strip(&screen(&report, &Style { depth, ..style }));
             assert!(with.lines().map(str::trim_end).eq(without.lines()), "{depth:?}:\n{with}");
         }
@@ -166,7 +165,7 @@ fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
         legend.split("  ").map(str::trim).filter(|part| part.len() > "ns:".len()).collect();
     let glyphs: Vec<char> = steps.iter().filter_map(|step| step.chars().next()).collect();
     assert_eq!(glyphs, [':', '▒', '█'], "{legend}");
-    // No level reaches into the range of another.
+    // The ranges of levels do not overlap.
     for (step, level) in steps.iter().zip([60.0, 120.0, 300.0]) {
         let (_, range) = step.split_once(' ').unwrap();
         for end in range.split('–') {
@@ -208,7 +207,7 @@ fn the_line_of_the_ladder_is_the_code_of_the_map_and_never_other_code() {
         text.lines().skip_while(|line| !line.contains("ladder, ns")).take(4).map(str::to_owned).collect()
     };
     let is_line = |kernel: &str| kernel == "cas+pause";
-    // Tools first, and the threads of a core without the code of the map.
+    // Tools come first, and siblings lack the kernel of the map.
     let mut report = samples::laptop();
     report.latency.as_mut().unwrap().result.ladder.reverse();
     report
@@ -323,7 +322,7 @@ fn an_interrupted_run_says_how_to_go_on() {
 
 #[test]
 fn every_command_that_a_screen_names_exists() {
-    // Commands of this landing; a screen must not send people to what is not there.
+    // Screens may only recommend existing commands.
     let known = [
         "latency", "advise", "runs", "export", "report", "import", "doctor", "topology", "clock", "probes",
         "plan",

@@ -1,5 +1,5 @@
-//! Every sentence that the tool can say, printed in one place: `target/sentences.txt` has each template with the line that
-//! holds it, file by file, so that wording is read in one go. Read from the source, so that none can be forgotten.
+//! Writes all sentence templates of the tool with their source lines to `target/sentences.txt`, for review in one
+//! place. Reads the sources, so that no template is missing.
 #![allow(clippy::unwrap_used, reason = "a source that cannot be read fails its test")]
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// What stands within these is for whoever works on the code.
+/// Macros and methods with text for developers only.
 const NOT_SHOWN: [&str; 14] = [
     "assert",
     "assert_eq",
@@ -26,16 +26,16 @@ const NOT_SHOWN: [&str; 14] = [
     "include_str",
 ];
 
-/// More of an argument says nothing about what stands there.
+/// Maximum characters of a shown argument.
 const MAX_ARGUMENT: usize = 48;
 
-/// A sentence or a part of one, with what is put into it in braces.
+/// A sentence or a part of one, with its arguments in braces.
 struct Template {
     line: usize,
     text: String,
 }
 
-/// The templates of a source file. `help` says whether comments of documentation are shown, as they are of options.
+/// Extracts the templates of a source file. `help` includes doc comments, which are the help of options.
 fn templates(source: &str, help: bool) -> Vec<Template> {
     let mut found = Vec::new();
     collect(source.parse().unwrap(), help, &mut found);
@@ -59,13 +59,13 @@ fn collect(tokens: TokenStream, help: bool, found: &mut Vec<Template>) {
                 });
                 at += 2 + item.map_or(rest.len(), |item| item + 1);
             }
-            // `#![doc = "…"]`, as `//!` reads here: what a file is.
+            // `#![doc = "…"]`, which is how `//!` is tokenized: the description of the file.
             [TokenTree::Punct(hash), TokenTree::Punct(bang), TokenTree::Group(_), ..]
                 if hash.as_char() == '#' && bang.as_char() == '!' =>
             {
                 at += 3;
             }
-            // `#[doc = "…"]`, as `///` reads here.
+            // `#[doc = "…"]`, which is how `///` is tokenized.
             [TokenTree::Ident(doc), TokenTree::Punct(_), TokenTree::Literal(_), ..]
                 if doc == "doc" && !help =>
             {
@@ -112,8 +112,8 @@ fn is_of_tests(attribute: TokenStream) -> bool {
     text == "test" || text.starts_with("cfg(test") || text.starts_with("cfg(all(test")
 }
 
-/// `"{} of {known}", percent(share)` as `{percent(share)} of {known}`, and what stands behind the template; `None` where
-/// no template with arguments stands first.
+/// Converts `"{} of {known}", percent(share)` to `{percent(share)} of {known}`, and returns the tokens after the
+/// template; `None` if the tokens do not begin with a template that has arguments.
 fn template_of_macro(tokens: TokenStream) -> Option<(Template, TokenStream)> {
     let mut tokens = tokens.into_iter();
     let TokenTree::Literal(literal) = tokens.next()? else { return None };
@@ -148,7 +148,7 @@ fn template_of_macro(tokens: TokenStream) -> Option<(Template, TokenStream)> {
     Some((Template { line: literal.span().start().line, text: shown }, rest))
 }
 
-/// Tokens as they are written in the source, those of a long expression cut short.
+/// Formats tokens as source code, and truncates a long expression.
 fn code(tokens: &str) -> String {
     let written = ["&", ".", "::", "(", "?", "*"].iter().fold(tokens.replace('\n', " "), |text, mark| {
         text.replace(&format!(" {mark}"), mark).replace(&format!("{mark} "), mark)
@@ -159,7 +159,7 @@ fn code(tokens: &str) -> String {
     }
 }
 
-/// What a literal says; `None` of numbers, bytes and characters.
+/// Returns the text of a string literal; `None` for numbers, bytes and characters.
 fn text_of(literal: &str) -> Option<String> {
     if let Some(raw) = literal.strip_prefix('r') {
         return Some(raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?.to_owned());
@@ -181,7 +181,7 @@ fn text_of(literal: &str) -> Option<String> {
     Some(said)
 }
 
-/// Whether somebody reads it as words: two beside each other, one of which may be put in.
+/// Whether a text is a phrase: two adjacent words, one of which may be an argument.
 fn is_sentence(text: &str) -> bool {
     if ["INSERT ", "SELECT ", "PRAGMA ", "CREATE ", "UPDATE ", "DELETE "]
         .iter()
@@ -225,7 +225,6 @@ fn every_sentence_is_printed() {
     let target = root.join("target");
     std::fs::create_dir_all(&target).unwrap();
     std::fs::write(target.join("sentences.txt"), page).unwrap();
-    // One of each kind: a line of help, an error, a sentence of a screen, a doubt, the reason of a refusal.
     for known in SAMPLES {
         assert!(
             all.iter().any(|text| text.contains(known)),

@@ -1,4 +1,4 @@
-//! The rules of the repository as tests: what would otherwise need a reviewer's memory.
+//! Rules of the repository as tests, so that reviewers need not remember them.
 #![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
 
 mod dependencies;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file with more lines holds a second noun.
+/// Maximum lines of a file; a longer one covers a second subject.
 const MAX_LINES: usize = 600;
 
 #[test]
@@ -40,8 +40,8 @@ fn probes_get_a_stage_and_nothing_else() {
     forbid("crates/measure/src/probes/", &beyond);
 }
 
-/// Words and numbers that are text before a medium renders them, without JSON pointers, which `pointer!` makes, and names that
-/// are made of other things. A change lowers these counts; it raises none.
+/// Limits the number of places that compose text before a medium renders it, without JSON pointers (made by `pointer!`)
+/// and names composed of other things. A change may only lower these counts.
 #[test]
 fn text_that_is_made_before_it_is_rendered_shrinks() {
     let composed = r"(Sentence::name|Cell::name|with_name)\(.*(format!|fmt::sentence|to_string\(\))";
@@ -60,7 +60,7 @@ fn text_that_is_made_before_it_is_rendered_shrinks() {
     }
 }
 
-/// Lines outside of `report::fmt` that choose digits, none of them of a measured number.
+/// Lines outside of `report::fmt` that choose digits; none formats a measured number.
 const FORMATTERS: [(&str, usize); 3] = [
     // Coordinates.
     ("report/picture/svg.rs", 1),
@@ -120,7 +120,7 @@ fn no_file_holds_a_second_noun() {
 
 #[test]
 fn nothing_is_left_to_be_done_in_silence() {
-    // In parts, so that this file passes its own test.
+    // Split, so that this file passes its own test.
     let words =
         [["to", "do!("].concat(), ["db", "g!("].concat(), ["FIX", "ME"].concat(), ["X", "XX:"].concat()];
     for (path, text) in text_files() {
@@ -146,13 +146,13 @@ fn every_silenced_lint_says_why() {
 
 #[test]
 fn no_tracked_file_knows_where_it_was_made() {
-    // In parts, so that this file passes its own test.
+    // Split, so that this file passes its own test.
     let places = [["/wo", "rk/"], ["/ho", "me/"], ["/ro", "ot/"], ["/Us", "ers/"], ["C:\\", "Users"]]
         .map(|p| p.concat());
     for (path, text) in text_files() {
         for (number, line) in numbered(&text) {
             for place in &places {
-                // A made-up path in a test of privacy is no place.
+                // A made-up path in a test of privacy is allowed.
                 let made_up = line.contains("/home/alice") || line.contains("/home/me/");
                 assert!(made_up || !line.contains(place.as_str()), "{path}:{number} names {place}");
             }
@@ -160,7 +160,7 @@ fn no_tracked_file_knows_where_it_was_made() {
     }
 }
 
-/// None of the words outside tests, in any file below a path.
+/// Forbids words outside tests in any file below a path.
 fn forbid(below: &str, words: &[&str]) {
     let files = rust_files(below);
     assert!(!files.is_empty(), "nothing below {below}");
@@ -176,7 +176,7 @@ fn forbid(below: &str, words: &[&str]) {
     }
 }
 
-/// What stands below a heading, up to the next of its rank or above; for TOML up to the next table.
+/// Returns the section below a heading, up to the next of its rank or above; for TOML, up to the next table.
 fn section(text: &str, heading: &str) -> String {
     let rank = |line: &str| line.chars().take_while(|&c| c == '#').count();
     let toml = heading.starts_with('[');
@@ -194,7 +194,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// Every text file of the project with its path: those that git tracks, or, without git, those of the known folders.
+/// Returns all text files with their paths: those tracked by git, or, without git, those in known folders.
 fn text_files() -> Vec<(String, String)> {
     let tracked = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
     let paths: BTreeSet<String> = match tracked {

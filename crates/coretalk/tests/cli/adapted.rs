@@ -1,5 +1,5 @@
-//! Trials that an adapter performs on this machine, beside native ones: by the double of coretalk-measure's tests, so that no
-//! runtime is needed. Times decide nothing here.
+//! Trials by an adapter and native trials on this machine. The adapter is the test double of coretalk-measure, so no
+//! runtime is needed. No test depends on measured times.
 
 use super::kill::{Running, two_cpus};
 use super::signals::{end, nobody_is_left, send, wait_for_file};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The program of coretalk-measure's tests of adapters, which is an adapter, too: the newest that was built.
+/// Path of the newest build of coretalk-measure's adapter tests, which also act as an adapter.
 fn double() -> PathBuf {
     let folder = cargo_bin("coretalk").parent().unwrap().join("deps");
     let is_double = |path: &PathBuf| {
@@ -24,7 +24,7 @@ fn double() -> PathBuf {
         .expect("the double is built with the tests of the workspace: `cargo test --workspace --no-run`")
 }
 
-/// What is typed so that `double:…` is performed by it, misbehaving so.
+/// The `--adapter` value for the double with a kind of misbehaviour.
 fn adapter(misdeed: &str) -> String {
     format!("double={} double {misdeed}", double().display())
 }
@@ -36,7 +36,6 @@ fn call(tool: &Tool, line: &str, misdeed: &str) -> Said {
     said(at_home(tool, &mut command).output().unwrap())
 }
 
-/// Lists and caches of its own.
 fn at_home<'a>(tool: &Tool, command: &'a mut std::process::Command) -> &'a mut std::process::Command {
     command
         .env("XDG_CONFIG_HOME", tool.path().join("config"))
@@ -49,12 +48,12 @@ fn done(tool: &Tool, line: &str, misdeed: &str) -> Said {
     said
 }
 
-/// A run that is repeated with more time where `is_enough` refuses its document: other tests may keep both CPUs busy.
+/// Repeats a run with more time until `is_enough` accepts its document, because other tests may keep both CPUs busy.
 fn with_time(tool: &Tool, line: &str, misdeed: &str, is_enough: impl Fn(&Value) -> bool) -> Said {
     let mut last = None;
     for budget in ["3s", "12s", "80s"] {
         let said = call(tool, &format!("{line} --format json --budget {budget}"), misdeed);
-        // Without any number a run is a failure of the environment.
+        // Exit code 3: a run without any number.
         assert!([0, 3].contains(&said.code), "{line}, {misdeed}: {said:?}");
         if said.code == 0 && is_enough(&json(&said)) {
             return said;
@@ -64,7 +63,6 @@ fn with_time(tool: &Tool, line: &str, misdeed: &str, is_enough: impl Fn(&Value) 
     panic!("{line}, {misdeed}: {last:?}")
 }
 
-/// The cells of the matrices of a queue.
 fn cells(document: &Value, queue: &str) -> Vec<Value> {
     let matrices = document["matrices"].as_array().unwrap().iter();
     let of_queue = matrices.filter(|matrix| matrix["parameters"]["queue"] == queue);
@@ -152,7 +150,6 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
         nobody_is_left(&tool);
     };
     std::thread::scope(|scope| {
-        // It is waited for, and leaves the CPUs to the others meanwhile.
         scope.spawn(|| becomes("hangs", "no answer within"));
         for (misdeed, reason) in [
             ("crashes", "exit status 7"),
@@ -264,7 +261,7 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
     typed.extend(["--adapter", &adapter]);
     let mut running = Running::of(&tool, &typed);
     wait_for_file(&tool);
-    // Until it measures: warming up takes longer than the file.
+    // Waits for measured passes: the warm-up outlasts the creation of the file.
     let began = std::time::Instant::now();
     let passes = || tool.call(&words("export latest --format jsonl")).out.lines().count();
     while passes() < 10 && began.elapsed() < Duration::from_secs(60) {
@@ -278,7 +275,7 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
     nobody_is_left(&tool);
 
     let before = passes();
-    // The arguments are part of the run: the adapter need not be named again. A busy machine needs several parts.
+    // The run keeps its arguments, so the adapter is not given again. A busy machine needs several segments.
     let processes = |cell: &Value| cell["runtime"]["processes"].as_array().map_or(0, Vec::len);
     let resumed = (0..10).map(|_| {
         let mut command = tool.command(&words("--resume latest --budget 3s --format json -q"));
@@ -286,7 +283,6 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
         assert_eq!(said.code, 0, "{}", said.err);
         json(&said)
     });
-    // Each part of a run starts other processes.
     let has_others = |whole: &Value| cells(whole, "double:ring").iter().any(|cell| processes(cell) > 2);
     assert!(resumed.into_iter().any(|whole| has_others(&whole)));
     let after = passes();
@@ -313,7 +309,7 @@ fn a_budget_that_is_too_short_is_refused_before_adapters_are_built() {
     }
 }
 
-/// Bash tries again for half a minute where the system gives it no process; root is given any number.
+/// Bash retries for half a minute if it cannot fork; root has no limit of processes.
 #[test]
 fn an_adapter_that_gets_no_process_costs_no_more_than_a_budget() {
     let Some(cpus) = two_cpus() else { return };
@@ -334,7 +330,7 @@ fn an_adapter_that_gets_no_process_costs_no_more_than_a_budget() {
     assert!(flat(&said.out).contains("Left out for lack of time:"), "{said:?}");
 }
 
-/// An adapter that says what it offers and then never answers.
+/// An adapter that describes itself and then never answers.
 const SILENT: &str = "[ \"$1\" = describe ] || exec sleep 1000\n\
                       printf 'coretalk-adapter 1\\nruntime Shell 1\\nqueue queue payload=u64 capacity=any\\n'\n";
 
@@ -355,7 +351,7 @@ fn adapters_that_never_answer_cost_no_more_than_a_budget() {
         );
         let began = Instant::now();
         let said = said(at_home(&tool, &mut tool.command(&words(&line))).output().unwrap());
-        // Half a minute and a whole one, where they are waited for.
+        // Waiting for it would take 30 s or 60 s.
         assert!(began.elapsed() < Duration::from_secs(25), "{name}: {:?}", began.elapsed());
         assert_eq!(said.code, 0, "{name}: {}", said.err);
         let document = json(&said);
@@ -367,12 +363,11 @@ fn adapters_that_never_answer_cost_no_more_than_a_budget() {
         let silent = cells(&document, &format!("{name}:queue"));
         let reasons: Vec<&str> = silent.iter().map(|cell| cell["reason"].as_str().unwrap()).collect();
         assert!(reasons.iter().any(|of| of.contains(reason)), "{reasons:?}");
-        // On a loaded machine the budget ends before some are tried.
+        // On a loaded machine, the budget ends before some trials.
         let is_told =
             |of: &&str| of.contains(reason) || *of == "the run ended before this trial was measured";
         assert!(reasons.iter().all(is_told), "{reasons:?}");
     };
-    // Most of each is waiting.
     std::thread::scope(|scope| {
         scope.spawn(|| costs("silent", "while its first pass was awaited"));
         costs("versionless", "`sleep 1000` took longer than 2 s");

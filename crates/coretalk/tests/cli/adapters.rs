@@ -1,5 +1,4 @@
-//! `adapters`: what is said of programs that are no adapters, or bad ones. Misdeeds of each kind are tried where adapters
-//! are run, in coretalk-measure.
+//! `adapters`: messages about invalid and faulty adapters. Tests in coretalk-measure cover each kind of fault.
 
 use super::tool::{Tool, flat, said};
 
@@ -64,7 +63,7 @@ fn the_list_says_what_is_here_what_is_missing_and_where_own_ones_stand() {
         command
             .env("XDG_CONFIG_HOME", tool.path().join("config"))
             .env("XDG_CACHE_HOME", tool.path().join("cache"));
-        // Nothing that comes with the tool can be built without a compiler.
+        // Without a compiler in PATH, none of the built-in adapters can be built.
         said(command.env("PATH", tool.path().join("nothing")).output().unwrap())
     };
     let listed = call();

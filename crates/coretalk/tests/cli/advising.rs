@@ -1,4 +1,4 @@
-//! `advise`: which CPUs, at what cost, and when it keeps silent.
+//! `advise`: recommended CPUs, their cost, and cases without a recommendation.
 
 use super::tool::{Tool, words};
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn write(tool: &Tool, name: &str, text: &str) {
     tool.write(name, text);
 }
 
-/// Even and odd CPUs out of eight: 20.5 ns inside, `across` between them; a bare lower triangle. `hole` is empty.
+/// A bare lower triangle of eight CPUs: 20.5 ns among even and among odd ones, `across` between them; empty at `hole`.
 fn matrix(across: f64, hole: impl Fn(u32, u32) -> bool) -> String {
     let cell = |row: u32, column: u32| match (column < row, row % 2 == column % 2) {
         (true, _) if hole(row, column) => String::new(),
@@ -46,7 +46,6 @@ fn threads_that_talk_are_kept_together() {
     };
     assert!(worse("spread") && worse("system-order") && worse("anywhere"), "{found}");
     assert_eq!(found["snippets"].as_array().unwrap().len(), 7);
-    // Nothing is saved.
     assert!(tool.call(&["runs", "show", "latest"]).err.contains("no runs"));
 }
 
@@ -63,7 +62,7 @@ fn a_run_a_file_and_a_graph_are_taken() {
     let of_run = advice(&tool, &["-n", "4", "--from", "one"]);
     assert_eq!((&of_run["from"], cpus(&of_run).len()), (&"run".into(), 4));
     write(&tool, "m.csv", &matrix(85.5, |_, _| false));
-    // Threads 0, 2 and 4 talk; 1 and 3 talk a little.
+    // Threads 0, 2 and 4 communicate much, 1 and 3 little.
     write(&tool, "graph.txt", "0 2 9 # much\n2 4 9\n0 4 9\n1 3 1\n");
     let of_file = advice(&tool, &["--graph", "graph.txt", "--from", "m.csv"]);
     assert_eq!((&of_file["from"], &of_file["pattern"]), (&"file".into(), &Value::Null));
@@ -103,7 +102,6 @@ fn second_threads_that_are_left_out_are_said_and_smt_all_lets_them_in() {
     assert_eq!(all["cpus"], with(&["--sharing", "allowed"])["cpus"]);
     let first = with(&["--smt", "one-per-core"]);
     assert_eq!((&first["candidates"], says(&first)), (&"0-15".into(), false));
-    // Without siblings there is nothing to say.
     assert!(!says(&advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])));
     for (more, part) in [
         (&["--smt", "siblings"][..], "use --smt all"),
@@ -144,7 +142,7 @@ fn missing_pairs_are_said_and_widen_the_bounds() {
     write(&tool, "hole.csv", &matrix(85.5, |row, column| (row, column) == (2, 0)));
     let found = advice(&tool, &["-n", "4", "--from", "hole.csv"]);
     assert!(found["remarks"][0].as_str().unwrap().contains("1 of the candidate pairs"), "{found}");
-    // The other half of the machine is known.
+    // The odd CPUs have all latencies.
     assert_eq!(cpus(&found), [1, 3, 5, 7]);
 }
 
@@ -178,7 +176,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     assert_eq!((said.code, said.err.contains("line 3")), (4, true), "{}", said.err);
 }
 
-/// The advised placement against the one of this name.
+/// Returns the comparison of the advised placement with the one called `name`.
 fn against<'a>(found: &'a Value, name: &str) -> &'a Value {
     let lines = found["proof"]["against"].as_array().unwrap();
     lines.iter().find(|line| line["names"].as_array().unwrap().contains(&name.into())).unwrap()
@@ -198,7 +196,7 @@ fn an_advice_is_proven_by_work_that_talks_alike() {
         assert_eq!((&found["proof"]["workload"], &found["proof"]["reason"]), (&pattern.into(), &Value::Null));
         let spread = against(&found, "spread");
         let [predicted, measured] = ["predicted", "measured"].map(|name| spread[name].as_f64().unwrap());
-        // Stages of a pipeline do work of their own, which is the same everywhere.
+        // Stages of a pipeline also compute, which takes the same time everywhere.
         let verdict = if pattern == "pipeline" { "less" } else { "as-predicted" };
         assert_eq!(spread["verdict"], verdict, "{pattern} {machine:?}: {found:#}");
         assert!(predicted > 2.0 && measured > 1.5, "{spread:#}");
@@ -214,7 +212,7 @@ fn a_proof_holds_its_runs_and_is_the_same_again() {
         |tool: &Tool| tool.done(&[&words[..], &["--format", "json", "-q", "--seed", "3"]].concat()).out;
     let document: Value = serde_json::from_str(&json(&tool)).unwrap();
     let comparison = &document["comparisons"][0];
-    // The first CPUs by number are as good as any: only the spread ones are left to be compared.
+    // The first CPUs by number are as good as the advised ones, so only `spread` is compared.
     assert_eq!((&comparison["workload"], &comparison["winner"]), (&"ring".into(), &"advised".into()));
     let runs = comparison["placements"][0]["runs"].as_array().unwrap().len();
     assert_eq!(document["advice"][0]["proof"]["runs"], runs);
@@ -240,7 +238,7 @@ fn what_cannot_be_proven_is_said() {
         assert!(screen.contains("Not proven") && screen.contains(reason), "{screen}");
     }
     assert_eq!(advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])["proof"], Value::Null);
-    // Too little time for the tests.
+    // The budget is too short for the tests of the proof.
     let hasty = advice(&tool, &[&["-n", "4", "--pattern", "ring", "--budget", "2s"], &sim[..]].concat());
     assert_eq!(against(&hasty, "spread")["verdict"], "cannot-tell", "{hasty:#}");
 }
@@ -248,7 +246,7 @@ fn what_cannot_be_proven_is_said() {
 #[test]
 fn latencies_that_mislead_are_contradicted_by_the_work() {
     let tool = Tool::new();
-    // The file says that even CPUs are near each other; on the machine 0 to 3 are, and 4 to 7.
+    // The file claims that even CPUs are close; on the machine, 0-3 and 4-7 are.
     write(&tool, "says.csv", &matrix(85.5, |_, _| false));
     let row = |row: u32| {
         let cell = |column: u32| match column < row {
@@ -287,7 +285,7 @@ fn work_on_another_machine_proves_nothing() {
 #[test]
 fn cpus_that_a_run_found_noisy_are_left_alone() {
     let tool = Tool::new();
-    // Everybody is held up now and then, and two CPUs much more often.
+    // All CPUs have occasional stalls, and two have many more.
     let stall = |name: &str, per_second: f64, more: &str| {
         format!(
             "[[stalls]]\nname = '{name}'\nper_second = {per_second:?}\nus = [150.0, 250.0]\nrhythm = 'random'\n\
@@ -332,7 +330,7 @@ fn threads_of_a_core_that_the_system_hides_are_kept_apart() {
     assert!(!together.contains("latency alone cannot tell"), "{together}");
 }
 
-/// Sixteen CPUs of two caches: CPUs i and i + 8 at 7 ns, 18 ns inside a cache of four such pairs, 80 ns across.
+/// Sixteen CPUs in two caches: 7 ns for CPUs i and i + 8, 18 ns within a cache of four such pairs, 80 ns across.
 fn desktop() -> String {
     let cell = |row: u32, column: u32| match column < row {
         true if row == column + 8 => "7.0",
@@ -357,7 +355,7 @@ fn of_a_file_that_does_not_show_cores_one_cpu_of_each_closest_pair_is_used() {
         );
         assert!(found["remarks"].to_string().contains("one CPU of each of the closest pairs"), "{found}");
     }
-    // More threads than pairs share them, which is said.
+    // With more threads than pairs, threads share pairs, which is mentioned.
     let more = advice(&tool, &["-n", "10", "--from", "desktop.csv"]);
     assert!(more["remarks"].to_string().contains("may be SMT siblings"), "{more}");
     let asked = advice(&tool, &["-n", "4", "--from", "desktop.csv", "--sharing", "allowed"]);
@@ -367,7 +365,7 @@ fn of_a_file_that_does_not_show_cores_one_cpu_of_each_closest_pair_is_used() {
 #[test]
 fn where_closest_pairs_contradict_each_other_threads_share_none_of_them() {
     let tool = Tool::new();
-    // Cores of two CPUs, and two pairs of others that read as near.
+    // Cores of two CPUs, and two pairs from different cores that appear as close.
     let near = |row: u64, column: u64| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
     let cell = |row: u64, column: u64| match column < row {
         true if near(row, column) => format!("20.{}", (row * 5 + column * 3) % 7),
@@ -387,7 +385,7 @@ fn where_closest_pairs_contradict_each_other_threads_share_none_of_them() {
     assert!(more["remarks"].to_string().contains("some of the closest pairs may be SMT siblings"), "{more}");
 }
 
-/// Three groups of four at 20 ns, 30 between them, but for the pairs (low, high) given.
+/// Three groups of four with 20 ns inside and 30 ns across, except for the given pairs (low, high).
 fn three_groups(wrong: &[((u64, u64), f64)]) -> String {
     let ns = |row: u64, column: u64| {
         let own = if row / 4 == column / 4 { 20.0 } else { 30.0 };
@@ -407,7 +405,7 @@ fn a_pair_that_is_too_near_to_fit_is_not_recommended() {
     assert_eq!(placed[0] / 4, placed[1] / 4, "{found}");
     let remark = "CPUs 0 and 5 take 3.20 ns where the other pairs suggest 30.";
     assert!(found["remarks"].to_string().contains(remark), "{found}");
-    // Where there is no other pair, the remark remains.
+    // Without an alternative pair, the remark remains.
     let only = advice(&tool, &["-n", "2", "--from", "near.csv", "--cpus", "0,5"]);
     assert!(only["remarks"].to_string().contains(remark), "{only}");
     let others = advice(&tool, &["-n", "2", "--from", "near.csv", "--avoid", "5"]);
@@ -420,7 +418,6 @@ fn one_contradictory_group_restricts_no_other() {
     write(&tool, "ring.csv", &three_groups(&[((0, 1), 30.0), ((2, 3), 30.0)]));
     let found = advice(&tool, &["-n", "4", "--from", "ring.csv"]);
     assert_eq!((cpus(&found), &found["candidates"]), (vec![4, 5, 6, 7], &"0,1,4-11".into()), "{found}");
-    // Of these CPUs no pair is in doubt.
     for words in [["--avoid", "0,1"], ["--cpus", "2-11"]] {
         let found = advice(&tool, &[&["-n", "4", "--from", "ring.csv"], &words[..]].concat());
         assert_eq!(found["candidates"], "2-11", "{found}");
@@ -444,7 +441,6 @@ fn a_report_of_one_thread_per_core_leaves_no_doubt_about_siblings() {
 #[test]
 fn what_is_doubtful_about_a_file_is_said_beside_its_advice() {
     let tool = Tool::new();
-    // Multiples of 16.7 ns.
     let steps = |row: u32, column: u32| {
         let far = if row / 4 == column / 4 { 1 } else { 7 };
         far + (row * 7 + column * 3) % 4
@@ -461,6 +457,6 @@ fn what_is_doubtful_about_a_file_is_said_beside_its_advice() {
     assert!(lint.contains("clock-comb"), "{lint}");
     let said = tool.done(&["advise", "-n", "2", "--from", "coarse.csv"]).out;
     assert!(said.contains("multiples of 16.7 ns (`coretalk lint`)"), "{said}");
-    // One step less is no ground: the second CPUs by number are as good, for all that is known.
+    // A difference of one clock step is no reason: the second CPUs by number may be as good.
     assert!(said.contains("Threads 0 and 1") || said.contains("No advice"), "{said}");
 }

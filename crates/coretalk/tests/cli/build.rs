@@ -1,4 +1,4 @@
-//! How the program was built: what `--version -v` prints, and what documents of this machine say.
+//! Build facts in `--version -v` and in documents.
 
 use super::tool::Tool;
 use serde_json::Value;

@@ -1,10 +1,9 @@
-//! What screens claim, held against what was measured; what is unknown is said to be unknown: no zero, no invented interval,
-//! no run without a value that ends as if it had one.
+//! Claims on screens follow from the measurement: unknown values are not shown as zero, no interval is invented, and a
+//! run without a value fails.
 
 use super::tool::{Tool, flat, words};
 use serde_json::Value;
 
-/// A machine of which other programs take a share.
 fn shared_with(tool: &Tool, others: f64) -> String {
     let path = tool.path().join("shared.toml");
     std::fs::write(&path, format!("based_on = \"laptop-smt\"\n[failures]\nothers = {others}\n")).unwrap();
@@ -104,7 +103,7 @@ fn a_variation_is_not_spoken_of_as_speed() {
     assert!(flat.contains("time stamps from the same group vary less"), "{said}");
     assert!(!said.contains("faster") && !said.contains("240 of 240 pairs doubtful"), "{said}");
     assert!(flat.contains("±50 % at 95 %"), "{said}");
-    // Two CPUs have two directions, and the least variation is 0 by its nature.
+    // Two CPUs are two directed pairs, whose smallest variation is 0 by definition.
     let two = tool.done(&[&run[..], &["--cpus", "0,8"]].concat()).out;
     assert!(two.contains("2 pairs") && !two.contains("fastest batch"), "{two}");
     assert!(two.contains("each CPU has its own L3") && !two.contains("one group"), "{two}");
@@ -122,7 +121,7 @@ fn write(tool: &Tool, name: &str, text: &str) {
 #[test]
 fn a_batch_that_outlasts_its_counter_has_no_value() {
     let tool = Tool::new();
-    // 1 µs each way: a million round trips take two seconds, and 2³² ticks are 1.65.
+    // 1 µs each way: a million round trips take two seconds, and 2³² ticks take 1.65 s.
     write(&tool, "slow.csv", ",1000\n1000,\n");
     let words = words("latency --machine sim:slow.csv --samples 16 --budget 1h --seed 1 -q --no-save");
     let json = ["--format", "json", "--iterations"];
@@ -148,14 +147,14 @@ fn a_clock_that_stands_still_gives_no_zero() {
     let said = tool.call(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
     let medians: Vec<Option<f64>> = cells(&said.out).iter().map(|cell| cell["median"].as_f64()).collect();
     assert!(medians.iter().flatten().all(|&ns| ns > 0.0), "{medians:?}");
-    // 20 ns, ten times there and back, are less than a step of the clock.
+    // Ten round trips of 20 ns each way are shorter than one clock step.
     assert_eq!(medians[0], None);
     let reasons: Vec<String> = cells(&said.out).iter().map(|cell| cell["reason"].to_string()).collect();
     assert!(reasons.iter().all(|reason| reason.contains("too coarse")), "{reasons:?}");
     let screen = tool.call(&[&words[..], &["-q", "--no-save"]].concat()).out;
     assert!(screen.contains("most pairs are doubtful") && !screen.contains("taskset"), "{screen}");
     assert!(!screen.replace("inferred", "").contains("inf") && !screen.contains("0.00"), "{screen}");
-    // A step of 10 µs times nothing at all.
+    // With steps of 10 µs, nothing can be timed.
     write(&tool, "coarser.toml", "based_on = 'chiplet-16'\n[counter]\nhz = 1e5");
     tool.refused(&["latency", "--machine", "sim:coarser.toml", "-q"], 3, "steps of 10000 ns");
 }
@@ -196,7 +195,7 @@ fn a_run_in_which_nothing_answered_fails() {
 #[test]
 fn a_run_whose_budget_ended_before_any_value_fails() {
     let tool = Tool::new();
-    // A visit takes longer than the budget.
+    // One visit takes longer than the budget.
     write(&tool, "slow.csv", ",100000\n100000,\n");
     let words = words("latency --machine sim:slow.csv --budget 100ms --seed 1 -q --no-save --format json");
     let said = tool.call(&words);
@@ -211,7 +210,7 @@ fn values_that_a_file_lacks_are_not_invented_in_silence() {
     write(&tool, "few.csv", "cpu,0,1,2\n0,,20.5,\n1,20.5,,\n2,,,\n");
     let said = tool.done(&["latency", "--machine", "sim:few.csv", "--no-save", "--seed", "1"]);
     assert!(said.err.contains("2 of 3 latencies are missing"), "{}", said.err);
-    // By content and not by name.
+    // The content decides, not the name.
     std::fs::copy(tool.path().join("few.csv"), tool.path().join("few.data")).unwrap();
     tool.done(&["latency", "--machine", "sim:few.data", "--no-save", "--seed", "1", "-q"]);
 }

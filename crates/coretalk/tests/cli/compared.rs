@@ -1,11 +1,11 @@
-//! `place`: commands on CPUs of this machine. What is timed is checked to end, to be bound and to be kept, never for how
-//! fast it was.
+//! `place` with commands on CPUs of this machine. Checks that they end, are bound and are saved, never how fast they
+//! were.
 
 use super::tool::{Tool, flat};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// Two names for the first CPU that this process may use: nothing here depends on how many there are.
+/// Two names for the first allowed CPU, so that tests work on any number of CPUs.
 pub fn places() -> [String; 2] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -40,14 +40,14 @@ fn a_comparison_is_saved_shown_and_exported_as_it_was() {
     let names: Vec<&str> = comparisons.iter().map(|it| it["metric"].as_str().unwrap()).collect();
     assert_eq!(names[..2], ["answer", "wall_s"]);
     assert!(document["series"].as_array().unwrap().is_empty());
-    // The same answer on both: no winner. On a busy machine the doubts of the run leave the verdict open.
+    // Equal results have no winner. On a busy machine, doubts may leave the verdict open.
     let verdict = comparisons[0]["verdict"].as_str().unwrap();
     assert!(["same", "cannot-tell"].contains(&verdict) && comparisons[0]["winner"].is_null(), "{verdict}");
     assert_eq!(comparisons[0]["better"], "higher");
     let runs = comparisons[1]["placements"][0]["runs"].as_array().unwrap();
     assert!(runs.len() >= 6 && runs.iter().all(|seconds| seconds.as_f64().unwrap() > 0.0), "{runs:?}");
     assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
-    // What was run is private.
+    // The command line is private.
     assert!(!live.out.contains("it is 42") && live.out.contains("\"--\",\"…\""));
     let shown = tool.done(&["runs", "show", "first"]).out;
     let of_answer = if verdict == "same" { "same within ±1" } else { "cannot tell" };
@@ -67,7 +67,7 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
             "exited with status 3 (its last error: no such table)",
         ),
         (&["--", "/bin/sh", "-c", "kill -9 $$"], "was killed by signal 9"),
-        // A small process of ours starts it, and it ends that.
+        // Kills the small launcher process, which is the parent of the command.
         (
             &["--", "/bin/sh", "-c", "kill -9 $PPID; sleep 30"],
             "the process that had started it ended first (signal: 9 (SIGKILL))",
@@ -76,7 +76,7 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
             &["--metric", "x=(y)", "--", "/bin/sh", "-c", "echo y"],
             "the pattern of metric x found no number in its output (its last output: y)",
         ),
-        // What a command prints does not steer the terminal.
+        // Output of a command cannot control the terminal.
         (
             &["--", "/bin/sh", "-c", "printf 'red: \\033[31m' >&2; exit 3"],
             "(its last error: red: \u{fffd}[31m)",
@@ -88,7 +88,7 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
         assert_eq!(said.code, 1, "{}", said.err);
         assert!(said.err.contains(part) && said.err.contains("on placement"), "{part}: {}", said.err);
         assert!(begun.elapsed() < Duration::from_secs(20));
-        // What it printed is in the run file, not in documents.
+        // The output is saved in the run file, but not in documents.
         let document = tool.done(&["export", "latest", "--format", "json"]).out;
         assert!(!document.contains("no such table"), "{document}");
     }
@@ -124,11 +124,9 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
         assert!(said.err.contains("check that the work ends by itself"), "{}", said.err);
         assert!(!said.out.contains("failed") && !said.err.contains("failed"), "{}{}", said.out, said.err);
     }
-    // Two hundred runs do not fit either, but some do.
     let words = ["place", &places[0], &places[1], "--budget", "1s", "--repeat", "200", "--", "/bin/true"];
     let out = tool.done(&words).out;
     assert!(out.contains("ended before every repetition was made"), "{out}");
-    // A timeout of one's own is about the command.
     let said =
         tool.call(&place(&places, &["--budget", "5s", "--timeout", "300ms", "--", "/bin/sleep", "30"]));
     assert!(said.code == 1 && said.err.contains("for more than 300 ms"), "{}", said.err);
@@ -138,7 +136,7 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
 fn a_program_that_is_not_in_this_folder_is_resumed_in_its_own() {
     let (tool, places) = (Tool::new(), places());
     std::os::unix::fs::symlink("/bin/true", tool.path().join("mine")).unwrap();
-    // Stands at its budget: it cannot have had two hundred runs on each.
+    // Stops at its budget, because two hundred runs on each placement do not fit.
     let words = ["place", &places[0], &places[1], "--repeat", "200", "--budget", "1s", "-q", "--", "./mine"];
     tool.done(&words);
     std::fs::create_dir(tool.path().join("elsewhere")).unwrap();
@@ -185,11 +183,11 @@ fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
 #[test]
 fn what_a_command_leaves_behind_is_ended() {
     let (tool, places) = (Tool::new(), places());
-    // A daemon: a session of its own, so that the end of its group does not reach it.
+    // A daemon in a session of its own, which the kill of the process group does not reach.
     let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
     let said = tool.done(&place(&places, &["--budget", "2s", "--", "/bin/sh", "-c", script]));
     assert!(said.out.contains("left processes behind, which were killed"), "{}", said.out);
-    // Where nobody is left that could say how it ended, too.
+    // Also if the launcher is killed, so that no process can report the end.
     let script = "setsid env -u CORETALK_GUARDED sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
     assert_eq!(tool.call(&place(&places, &["--", "/bin/sh", "-c", script])).code, 1);
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
@@ -266,14 +264,15 @@ fn workloads_check_their_answers_and_print_their_numbers() {
         ("mutex-array 1 20", "time_s"),
         ("integer 2 20", "loops_per_s"),
         ("process 1 200", "loops_per_s"),
-        // A program starts at least once in that time, however busy the machine is.
+        // Long enough for at least one start of a program on a busy machine.
         ("execl 1 1000", "loops_per_s"),
         ("pipe 2 20", "loops_per_s"),
         ("shell:2 1 500", "loops_per_min"),
         ("threads-yield 2 20", "events_per_s"),
         ("memory-read 1 20", "mb_per_s"),
         ("memory-write 1 20", "mb_per_s"),
-        // Its arrays are larger than all caches, a gigabyte on some machines; the kernels have a test of their own.
+        // The only stream kernel here: their arrays exceed all caches, a gigabyte on some machines. The others have
+        // their own test.
         ("stream-triad 2 20", "mb_per_s"),
         ("barrier 3 20", "phases_per_s"),
         ("ring 3 20", "hops_per_s"),
@@ -304,7 +303,7 @@ fn a_workload_is_compared_on_this_machine() {
         .map(|it| it["workload"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["n-queens:8", "ring"]);
-    // On a busy machine the budget may end before every placement has the runs that a median needs.
+    // On a busy machine, the budget may end before every placement has enough runs for a median.
     let median = document["comparisons"][1]["placements"][1]["median"].as_f64();
     let cut_short = document["run"]["budget_ended"] == true;
     assert!(median.map_or(cut_short, |median| median > 0.0), "{document}");
@@ -338,7 +337,7 @@ fn the_memory_of_a_program_is_its_own_and_not_that_of_who_starts_it() {
         let peak = all.iter().find(|it| it["metric"] == "peak_memory_mb").unwrap();
         peak["placements"][0]["median"].as_f64()
     };
-    // `tail` keeps the end of a pipe in memory. This process holds more than the first of them.
+    // `tail` buffers the end of a pipe in memory. This process itself uses more than the first size.
     for megabytes in [5.0, 40.0] {
         let bytes = megabytes * 1e6;
         let found = peak_mb(&format!("head -c {bytes} /dev/zero | tail -c {bytes} >/dev/null"));
@@ -354,7 +353,7 @@ fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
     }
     let (tool, places) = (Tool::new(), places());
     let first = places[0].rsplit('=').next().unwrap();
-    // It ends with this process, also where that is killed.
+    // Also ends if this process is killed.
     let hog = ["-c", first, "/bin/sh", "-c", "while kill -0 $PPID; do :; done"];
     let mut hog = std::process::Command::new("taskset").args(hog).spawn().unwrap();
     let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";

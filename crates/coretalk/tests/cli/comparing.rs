@@ -1,9 +1,9 @@
-//! `compare`: runs and files against each other, with the exit codes that scripts rely on.
+//! `compare`: runs and files, with the exit codes that scripts rely on.
 
 use super::tool::{Tool, words};
 use serde_json::Value;
 
-/// A store with two runs on one machine, one on another, and one of another experiment.
+/// A store with two runs of one machine, one of another, and one of a different experiment.
 fn store() -> Tool {
     let tool = Tool::new();
     let run = |name: &str, seed: &str, more: &[&str]| {
@@ -19,7 +19,7 @@ fn store() -> Tool {
     tool
 }
 
-/// A bare matrix of core-to-core-latency with 16 CPUs in two groups of eight.
+/// Writes a bare core-to-core-latency matrix of 16 CPUs.
 fn file(tool: &Tool, name: &str, ns: impl Fn(usize, usize) -> f64) {
     let row = |row: usize| {
         let cell =
@@ -29,7 +29,6 @@ fn file(tool: &Tool, name: &str, ns: impl Fn(usize, usize) -> f64) {
     tool.write(name, (0..16).map(row).collect::<String>());
 }
 
-/// A screen without its line breaks.
 fn joined(screen: &str) -> String {
     screen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -108,7 +107,7 @@ fn a_run_and_what_was_exported_of_it_are_the_same() {
     let said = tool.done(&["compare", "one", "one.csv", "--fail-on", "any"]);
     assert!(said.out.contains("no level differs") && !said.out.contains("! simulated"), "{}", said.out);
     tool.done(&["export", "one", "--format", "c2c-csv", "-o", "bare.csv"]);
-    // A bare matrix does not say what it is: that is said, and the numbers are compared.
+    // A bare matrix does not say whether it is simulated: a warning, and the numbers are compared.
     let said = tool.call(&["compare", "one", "bare.csv", "--force"]);
     assert!(
         said.code == 0 && said.out.contains("! simulated: yes in one, unknown in bare.csv"),
@@ -202,7 +201,7 @@ fn every_probe_is_compared() {
             .iter()
             .filter(|one| one.get("level").is_some())
             .collect();
-        // Wake-ups scatter more than runs of a second can average out: of those less can be told.
+        // Wake-ups scatter too much for runs of a second, so `cannot-tell` is allowed.
         let is_like =
             |one: &Value| one["verdict"] == "same" || name == "wake" && one["verdict"] == "cannot-tell";
         assert!(
@@ -261,7 +260,6 @@ fn files_are_grouped_by_what_both_show() {
     assert_eq!((verdict(0), verdict(1)), (&"same".into(), &"slower".into()), "{json}");
 }
 
-/// A bare matrix with as many CPUs.
 fn matrix(tool: &Tool, name: &str, cpus: usize, ns: impl Fn(usize, usize) -> f64) {
     let row = |row: usize| {
         let cell =
@@ -271,7 +269,7 @@ fn matrix(tool: &Tool, name: &str, cpus: usize, ns: impl Fn(usize, usize) -> f64
     tool.write(name, (0..cpus).map(row).collect::<String>());
 }
 
-/// Four groups of three in one file; twelve of two in two of twelve in the other.
+/// Writes two files: four groups of three, and twelve groups of two within two of twelve.
 fn two_machines(tool: &Tool) {
     let wobble = |row: usize, column: usize| 1.0 + ((7 * row + 3 * column) % 5) as f64 / 500.0;
     matrix(tool, "threes.csv", 12, |a, b| wobble(a, b) * if a / 3 == b / 3 { 40.0 } else { 84.0 });
@@ -310,14 +308,13 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     let differences = document["differences"].as_array().unwrap();
     assert!(differences.iter().all(|one| one.get("cell").is_none() && one["verdict"] == "cannot-tell"));
     assert!(differences.iter().all(|one| one["a"].is_null() != one["b"].is_null()), "{json}");
-    // The page and the picture say the same, and draw no difference.
     tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.html"]);
     let page = tool.read("r.html");
     assert!(page.contains("\"differences\":[]") && page.contains("it is unknown which of them correspond"));
     tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.svg"]);
     let picture = tool.read("r.svg");
     assert!(!picture.contains(" ÷ ") && picture.contains("Cannot tell: nothing in matrix 1"), "no third map");
-    // Names of files stand in documents only where they were given, or asked for.
+    // Documents contain file names only if they were given or requested.
     let given = ["compare", "Zen2=threes.csv", "Zen3=threads.csv", "--format", "json"];
     let shown = ["compare", "threes.csv", "threads.csv", "--with-identity", "--format", "json"];
     assert!(tool.done(&given).out.contains("Zen2 shows 4 groups") && json.contains("A shows 4 groups"));

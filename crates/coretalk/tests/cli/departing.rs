@@ -1,10 +1,10 @@
-//! CPUs that go away while a simulated machine is measured, at seeded times in every phase of every probe: what was
-//! measured stays, the CPU is named, and the run goes on once it is back.
+//! CPUs of a simulated machine that go offline at seeded times in every phase of every probe: measurements are kept,
+//! the CPU is named, and the run resumes when it is back.
 
 use super::tool::{Said, Tool, flat};
 use serde_json::Value;
 
-/// Every command that measures, and what it needs to take a few seconds of machine time on eight CPUs.
+/// Every measuring command, with options for a few seconds of machine time on eight CPUs.
 const COMMANDS: [&[&str]; 13] = [
     &["latency", "--budget", "4s"],
     &["latency", "--as", "core-to-core-latency"],
@@ -33,7 +33,6 @@ const COMMANDS: [&[&str]; 13] = [
     ],
 ];
 
-/// The machine, and what happens to its CPUs.
 fn scenario(tool: &Tool, failures: &str) {
     let text = format!("based_on = 'laptop-smt'\n[failures]\n{failures}\n");
     tool.write("machine.toml", text);
@@ -46,13 +45,12 @@ fn measured(tool: &Tool, words: &[&str], more: &[&str]) -> (Said, Value) {
     (said, document)
 }
 
-/// Goes on with the run on a machine to which nothing happens any more.
 fn resumed(tool: &Tool) -> Value {
     scenario(tool, "");
     tool.json(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"])
 }
 
-/// CPU 3 leaves at a time; gives whether the run missed it.
+/// Takes CPU 3 offline at a time; returns whether the run noticed.
 fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     let tool = Tool::new();
     let told = format!("{words:?}, {why} at {at_ms} ms");
@@ -61,7 +59,6 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     assert_eq!(said.code, 0, "{told}: {}", said.err);
     let run = &document["run"];
     if run["departed"].as_array().is_none_or(Vec::is_empty) {
-        // It had ended by then.
         assert_eq!(run["complete"], true, "{told}");
         return false;
     }
@@ -77,7 +74,6 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     );
     let at_s = run["departed"][0]["at_s"].as_f64().unwrap();
     assert!(at_s <= f64::from(at_ms) / 1e3 + 0.8, "{told}: missed after {at_s} s");
-    // The screen names it.
     let screen = tool.done(&["runs", "show", "latest"]).out;
     let flat = flat(&screen);
     assert!(
@@ -90,7 +86,7 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     assert_eq!(page.code, 0);
     let page = tool.read("page.html");
     assert!(page.contains("CPU 3 "), "{told}");
-    // Cells and trials without the CPU have values, or the budget ended.
+    // Cells and trials without the CPU have values, unless the budget ended.
     let budget_ended = run["budget_ended"] == true;
     for cell in cells(&document) {
         let with_it = cell["from"] == 3 || cell["to"] == 3;
@@ -108,7 +104,6 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
         assert!(with_it || has_passes || budget_ended, "{told}: {trial}");
         assert!(has_passes || !trial["reason"].is_null(), "{told}: {trial}");
     }
-    // The CPU is back.
     let document = resumed(&tool);
     assert_eq!(document["run"]["complete"], true, "{told}, resumed");
     assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{told}, resumed");
@@ -118,13 +113,13 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     true
 }
 
-/// The first is no reason to refuse a CPU that was asked for before anything is measured.
+/// Reasons for going offline. `cpuset` comes first, for time 0: the others would refuse a requested CPU in advance.
 const REASONS: [&str; 3] = ["cpuset", "offline", "pin-refused"];
 
 #[test]
 fn every_probe_goes_on_without_a_cpu_that_leaves_and_with_it_once_it_is_back() {
     let missed = COMMANDS.iter().enumerate().filter(|(number, words)| {
-        // In the first passes and in the middle; each probe sees another time and reason.
+        // In the first passes or in the middle, with a different time and reason for each probe.
         leaves(words, [40, 350, 600][number % 3], REASONS[number / 3 % 3])
     });
     let missed = missed.count();
@@ -148,7 +143,7 @@ fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
     let words = ["--budget", "6s"];
     for failures in [
         "departures = [{ cpu = 3, at_ms = 900 }]",
-        // It is back before the trials beside the map begin: what the map lacks is lacking still.
+        // The CPU is back before the trials after the map begin, but cells of the map are still missing.
         "departures = [{ cpu = 3, at_ms = 900, back_ms = 1200 }]",
     ] {
         let tool = Tool::new();
@@ -201,23 +196,19 @@ fn what_saves_nothing_names_a_cpu_that_left_and_places_nothing_on_it() {
         let screen = flat(&tool.done(&[words, &machine].concat()).out);
         assert!(screen.contains("! CPU 3 went offline after 0."), "{words:?}: {screen}");
     }
-    // With too few left, the reason stands in the sentence.
     let words = ["advise", "-n", "2", "--cpus", "2,3", "--machine", "sim:machine.toml", "--seed", "3", "-q"];
     tool.refused(&words, 3, "CPU 3 went offline after 0.");
 }
 
-/// The cells of a document.
 fn cells(document: &Value) -> impl Iterator<Item = &Value> {
     let matrices = document["matrices"].as_array().unwrap().iter();
     matrices.flat_map(|matrix| matrix["cells"].as_array().unwrap())
 }
 
-/// Its cells and its trials.
 fn entries(document: &Value) -> impl Iterator<Item = &Value> {
     cells(document).chain(document["series"].as_array().unwrap())
 }
 
-/// Every reason of a document.
 fn reasons(document: &Value) -> Vec<&str> {
     entries(document).filter_map(|entry| entry["reason"].as_str()).collect()
 }
@@ -245,7 +236,7 @@ fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_re
             screen.contains("! CPU 3 ") && screen.contains("The budget of 100 ms"),
             "{words:?}: {screen}"
         );
-        // It is back, and the budget ends once more before it is tried.
+        // The CPU is back, but the budget ends again before its cells are measured.
         let document = resumed(&tool);
         let told = reasons(&document);
         assert!(!told.iter().any(|reason| reason.contains("CPU 3")), "{words:?}, resumed: {told:?}");
@@ -270,7 +261,7 @@ fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
         let flat = flat(&screen);
         assert!(flat.contains("the CPU quota stopped this process"), "{words:?}: {screen}");
         assert!(!flat.contains(": stable for"), "{words:?}: {screen}");
-        // What the quota slowed down carries its flag and no other reason for it.
+        // Results slowed down by the quota have its flag and no flag for another cause.
         let flagged = |flag: &str| {
             let has = |entry: &&Value| {
                 entry["flags"].as_array().is_some_and(|flags| flags.iter().any(|it| it == flag))
@@ -294,7 +285,7 @@ fn isolated_cpus_are_left_out_and_named() {
     assert_eq!(document["matrices"][0]["cpus"].as_array().unwrap().len(), 6);
     let screen = tool.done(&["runs", "show", "latest"]).out;
     assert!(screen.contains("CPUs 6,7 are isolated and were left out"), "{screen}");
-    // Whoever names one gets it.
+    // Isolated CPUs are used if they are listed.
     let (said, document) = measured(&tool, &["latency", "--cpus", "5-7", "--budget", "4s"], &["--no-save"]);
     assert_eq!(
         (said.code, document["matrices"][0]["cpus"].as_array().unwrap().len()),
@@ -324,7 +315,6 @@ fn an_offline_cpu_is_offline_and_one_that_refuses_costs_itself_alone() {
         );
         assert!(said.err.contains("CPU 3 is offline") && said.err.contains("cpu3/online"), "{}", said.err);
     }
-    // Those that are there are measured without being asked.
     let said = call(&["latency", "--budget", "4s", "--format", "json"]);
     let document: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((said.code, &document["run"]["complete"]), (0, &Value::Bool(true)), "{}", said.err);

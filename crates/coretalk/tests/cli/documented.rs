@@ -1,9 +1,9 @@
-//! Commands in blocks of the documents: each runs, on a simulated machine where it would measure this one.
+//! Runs all commands in shell blocks of the documents, on a simulated machine if they would measure this one.
 
 use super::tool::Tool;
 use std::path::Path;
 
-/// Commands that measure, and take a machine, CPUs and a budget.
+/// Commands that measure and accept a machine, CPUs and a budget.
 const MEASURING: [&str; 12] = [
     "latency",
     "wait",
@@ -19,7 +19,7 @@ const MEASURING: [&str; 12] = [
     "doctor",
 ];
 
-/// The lines of all shell blocks that call the tool, without their comments.
+/// Extracts the lines of all shell blocks that call the tool, without their comments.
 fn commands() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
@@ -37,7 +37,7 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// What the commands name: runs, matrices and distributions.
+/// Creates the runs, matrices and histograms that the commands name.
 fn with_files() -> Tool {
     let tool = Tool::new();
     let simulated = ["--machine", "sim:chiplet-16-smt", "-q", "--budget", "1s", "--name"];
@@ -61,7 +61,7 @@ fn every_command_in_documents_runs() {
     let hgrm: Vec<String> = hgrm.filter(|name| name.ends_with(".hgrm")).take(2).collect();
     let commands = commands();
     for line in &commands {
-        // What stands between quotes is one word.
+        // Quoted text is one word.
         let unquoted = line.split('\'').enumerate().map(|(at, part)| match at % 2 {
             1 => part.replace(' ', "_"),
             _ => part.to_owned(),
@@ -87,13 +87,13 @@ fn every_command_in_documents_runs() {
                 "doctor" => {}
                 "advise" => add("--cpus", "0-7"),
                 "jitter" => add("--cpus", "0,1,8,16"),
-                // Enough for a value of any probe: a run without one fails.
+                // Enough for one value of any probe, because a run without values fails.
                 _ => [("--cpus", "0,1,8,16"), ("--budget", "2s"), ("--seed", "1")]
                     .into_iter()
                     .for_each(|(option, value)| add(option, value)),
             }
         }
-        // A command of one's own: everything before it is resolved, and a simulated machine refuses it.
+        // A command after `--`: the other options are resolved, then the simulated machine refuses it.
         let foreign = line.contains(" -- ");
         if foreign {
             std::fs::write(tool.path().join("server"), "").unwrap();
@@ -103,7 +103,7 @@ fn every_command_in_documents_runs() {
         let said = tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let expected: &[i32] = match line {
             _ if foreign => &[2],
-            // An adapter of one's own, which does not exist here.
+            // A user's adapter, which does not exist here.
             _ if line.contains("adapters check") => &[4],
             _ if line.contains("--fail-on") => &[0, 1, 7],
             _ => &[0],

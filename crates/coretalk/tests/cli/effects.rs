@@ -1,4 +1,4 @@
-//! Every option has an effect: driven by the definitions, so that a new option without a case fails.
+//! Every option has an effect. The cases follow the option definitions, so a new option without a case fails.
 
 use super::tool::{Tool, words};
 use clap::CommandFactory;
@@ -12,7 +12,7 @@ use coretalk_measure::Stop;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// An option by its id, and the words of two calls of `latency` that differ in it alone.
+/// Option ids with the words of two `latency` calls that differ only in that option.
 const CASES: &[(&str, &str, &str)] = &[
     ("cpus", "--cpus 0-3", ""),
     ("smt", "--smt one-per-core", ""),
@@ -65,10 +65,10 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
-/// An option, words that give it, and words that mean something else.
+/// An option, words that set it, and words with another effect.
 type Effect = (&'static str, &'static str, &'static str);
 
-/// The same of commands that measure trials: every option that is theirs alone, and the machine that shows it.
+/// Cases for commands that measure trials: their own options, and a machine where these have an effect.
 const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
     (
         "wake",
@@ -133,8 +133,7 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
     ("jitter", "chiplet-16", &[("watched", "--for 2s", "")]),
 ];
 
-/// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`,
-/// `latency_under_load` or `compared`.
+/// Options with effects outside the request; `simulated`, `series`, `latency_under_load` or `compared` test them.
 const ACTED: &[&str] = &["resume", "export_hgrm", "gap", "keep_awake", "load"];
 
 fn resolved(words: &str) -> Request {

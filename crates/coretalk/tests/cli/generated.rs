@@ -1,4 +1,4 @@
-//! What is generated from the definitions: help, completions, manual.
+//! Output generated from the option definitions: help, completions, manual.
 
 use super::tool::Tool;
 
@@ -13,9 +13,9 @@ fn completions_exist_for_every_shell() {
     }
 }
 
-/// What bash offers behind a line, as its completion asks for it; `None` without bash.
+/// Returns the completions that bash offers for a line; `None` without bash.
 fn offered(tool: &Tool, script: &str, line: &str) -> Option<Vec<String>> {
-    // readline breaks words at these and gives the last of them, and the one before it.
+    // readline splits words at these characters, and passes the last part and the one before it.
     let mut words: Vec<String> = vec![String::new()];
     for letter in line.chars() {
         match letter {
@@ -168,7 +168,7 @@ fn help_texts_stay_as_they_are() {
     }
 }
 
-/// What examples name: two runs, matrices and percentile tables of other tools, a graph and a program.
+/// Creates the inputs of the examples: two runs, matrices and percentile tables of other tools, a graph and a program.
 fn with_files() -> Tool {
     let tool = Tool::new();
     let simulated = ["--machine", "sim:laptop-smt", "--cpus", "0-5", "-q", "--seed"];
@@ -189,7 +189,7 @@ fn with_files() -> Tool {
     tool
 }
 
-/// Commands that measure until their budget ends, each with everything that it can.
+/// Commands that measure all their variants until the budget ends.
 const LONG: [&str; 5] = ["suite", "queue", "contend", "wake", "spawn"];
 
 #[test]
@@ -201,7 +201,7 @@ fn every_example_in_help_runs() {
     let (mut run, mut without) = (0, Vec::new());
     let files = with_files();
     for name in std::iter::once("").chain(names.filter(|name| *name != "help")) {
-        // Examples write and delete files: each command has its own.
+        // Examples write and delete files, so each command gets a copy.
         let tool = files.copy();
         let asked: Vec<&str> = name.split_whitespace().chain(["--help"]).collect();
         let help = tool.done(&asked).out;
@@ -209,7 +209,7 @@ fn every_example_in_help_runs() {
         if examples.is_empty() {
             without.push(name.to_owned());
         }
-        // The manual can be printed or written to a file, and nothing else.
+        // `man` has only two uses: print the manual, or write it to a file.
         assert!(examples.len() >= if name == "man" { 2 } else { 3 }, "{name}: {examples:?}");
         for example in examples {
             assert!(example.len() <= 100, "wider than a terminal: {example}");
@@ -218,13 +218,13 @@ fn every_example_in_help_runs() {
             assert!(name.is_empty() || words.first() == Some(&name), "not an example of `{name}`: {line}");
             let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
             if ["selftest", "adapters"].contains(&name) {
-                // They measure this machine for half a minute: tests of their own run them.
+                // These measure this machine for half a minute and have their own tests.
                 continue;
             }
             if !line.contains(" --from ") {
                 words.splice(end..end, ["--machine", "sim:laptop-smt"]);
             }
-            // A minute on a whole machine says no more about the words than a moment that is enough for a value.
+            // A short budget is enough to check the words.
             if words.first().is_some_and(|word| LONG.contains(word)) && !words.contains(&"--budget") {
                 words.splice(end..end, ["--budget", "300ms"]);
             }
@@ -235,7 +235,7 @@ fn every_example_in_help_runs() {
             let expected: &[i32] = match line {
                 _ if line.contains(" -- ") => &[2],
                 _ if line.contains("--fail-on") => &[0, 1, 7],
-                // Not of a stripped program.
+                // A stripped program has no assembly listing.
                 _ if line.contains("--asm") => &[0, 3],
                 _ => &[0],
             };

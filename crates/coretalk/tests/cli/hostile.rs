@@ -1,15 +1,15 @@
-//! Strings from outside, such as names that a run file holds, in every output: nothing of them steers a terminal.
+//! Untrusted strings, such as names in a run file, cannot control a terminal in any output.
 
 use super::tool::Tool;
 use coretalk::harmless::is_harmful;
 use rusqlite::Connection;
 
-/// Stands in each text of a run that somebody chose, until the hostile one takes its place.
+/// Placeholder in user-chosen texts of a run, which the hostile text replaces.
 const MARK: &str = "Chosen";
-/// A terminal would show it in red and from right to left, with another title.
+/// Would turn the text red, reverse its direction and set the terminal title.
 const HOSTILE: &str = "\u{9b}31m\u{202e}evil\u{1b}]0;title\u{7}";
 
-/// Puts the hostile text wherever the mark stands in a run file, escaped where the text is JSON; how many values had it.
+/// Replaces the placeholder in a run file by the hostile text, escaped in JSON; returns the number of changed values.
 fn spoil(path: &str) -> usize {
     let db = Connection::open(path).unwrap();
     let names = |query: &str| -> Vec<String> {
@@ -19,7 +19,7 @@ fn spoil(path: &str) -> usize {
     let json = serde_json::to_string(HOSTILE).unwrap();
     let json = json.trim_matches('"');
     let mut spoiled = 0;
-    // The identity of a trial is checked against its texts, and what was asked for against its trials.
+    // Other tables are cross-checked: the ids of trials against their texts, and settings against trials.
     for table in ["run", "environment", "findings", "tags", "segments", "maps"] {
         for column in names(&format!("SELECT name FROM pragma_table_info('{table}')")) {
             let is_text = format!("typeof(\"{column}\") = 'text' AND instr(\"{column}\", ?1) > 0");
@@ -64,11 +64,11 @@ fn no_output_holds_characters_that_steer_a_terminal() {
         ];
         for output in outputs {
             let said = tool.call(output);
-            // A run of placements has no matrix; all else is written.
+            // Exit code 2: a run of placements has no matrix.
             assert!(said.code == 0 || said.code == 2, "{output:?}: {}", said.err);
             let page = if output[0] == "report" { tool.read(&html) } else { String::new() };
             for text in [&said.out, &said.err, &page] {
-                // Sequences that set colours are ours: the hostile one is none of them.
+                // Our own colour sequences are allowed; the hostile text contains none.
                 let text = text.replace("\x1b[", "");
                 let harmful: Vec<char> = text.chars().filter(|c| is_harmful(*c)).collect();
                 assert!(harmful.is_empty() && !text.contains("\x1b]"), "{output:?}: {harmful:?}");

@@ -1,4 +1,4 @@
-//! Killed at any moment, a run file opens, holds what `jsonl` had said, and goes on to the end.
+//! After a kill at any moment, a run file opens, holds everything that `jsonl` printed, and can be resumed.
 
 use super::tool::Tool;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Two CPUs of this machine, or the reason to leave them alone.
+/// Returns two CPUs of this machine, or skips the test.
 pub fn two_cpus() -> Option<&'static str> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
@@ -20,7 +20,7 @@ pub fn two_cpus() -> Option<&'static str> {
     None
 }
 
-/// A run whose JSON lines are read as they come.
+/// A running process whose JSON lines are read as they come.
 pub struct Running {
     pub child: Child,
     lines: JoinHandle<Vec<String>>,
@@ -31,38 +31,35 @@ impl Running {
         Running::of(tool, &[&["latency", "--format", "jsonl", "-q"], words].concat())
     }
 
-    /// Any command that prints JSON lines.
     pub fn of(tool: &Tool, words: &[&str]) -> Running {
         let mut child = tool.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let read = move || {
             let mut text = String::new();
             out.read_to_string(&mut text).unwrap();
-            // What stands behind the last line end was cut off by a kill.
+            // The kill may have cut off the last line.
             text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::to_owned).collect()
         };
         Running { child, lines: thread::spawn(read) }
     }
 
-    /// A run whose output is somebody else's to read.
+    /// Wraps a process without reading its output.
     pub fn unread(child: Child) -> Running {
         Running { child, lines: thread::spawn(Vec::new) }
     }
 
-    /// Every whole line, once nobody writes any more.
     pub fn lines(self) -> Vec<String> {
         self.lines.join().unwrap()
     }
 }
 
-/// The only run file of a store.
 pub fn run_file(store: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(store).ok()?;
     let ends = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "coretalk");
     entries.map(|entry| entry.unwrap().path()).find(ends)
 }
 
-/// Kills a run after a while; gives back how many lines it had said.
+/// Kills a run after a delay; returns the number of lines that it printed.
 fn kill_after(words: &[&str], delay: Duration) -> usize {
     let tool = Tool::new();
     let mut running = Running::start(&tool, words);
@@ -78,7 +75,7 @@ fn kill_after(words: &[&str], delay: Duration) -> usize {
     let file = file.to_str().unwrap();
     let shown = tool.call(&["runs", "show", file]);
     assert_eq!((shown.code, shown.err.as_str()), (0, ""), "{case}");
-    // The promise is half a second. Lines are written when their slot is durable, so here it is every one.
+    // The documented limit is half a second. Lines are printed after their slot is durable, so here all are kept.
     let holds_what_was_said = |when: &str| {
         let exported = tool.done(&["export", file, "--format", "jsonl"]).out;
         let kept: HashSet<&str> = exported.lines().collect();
@@ -94,14 +91,14 @@ fn kill_after(words: &[&str], delay: Duration) -> usize {
     lines.len()
 }
 
-/// Kills the same run again and again at moments spread over its length; gives back how often it had said something.
+/// Kills the same run many times, at moments spread over its duration; returns how often it had printed lines.
 fn kill_often(words: &[&str], times: u32, seed: u64) -> usize {
     let began = Instant::now();
     Tool::new().done(&[&["latency", "--format", "jsonl", "-q"], words].concat());
     let length = began.elapsed();
     let mut state = seed;
     let mut moment = || {
-        // A linear congruence (Knuth, MMIX); its upper bits are good enough for moments.
+        // Linear congruential generator (Knuth, MMIX); its upper bits are good enough here.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         length.mul_f64((state >> 40) as f64 / (1u64 << 24) as f64)
     };
@@ -123,7 +120,7 @@ fn a_killed_run_keeps_what_it_said_and_goes_on() {
 #[ignore = "two minutes with CORETALK_TEST_BINARY a release build, and only telling with that"]
 fn a_hundred_kills_lose_nothing() {
     let host = if two_cpus().is_some() { 30 } else { 0 };
-    // Simulated runs take one CPU, and no kill depends on how fast another run is.
+    // Each simulated run uses one CPU, and no kill depends on the speed of another run.
     let telling: usize = thread::scope(|scope| {
         let simulated = scope.spawn(|| {
             let words = ["--machine", "sim:epyc-2s-192", "--seed", "1", "--cpus", "0-63"];

@@ -22,7 +22,7 @@ fn silences_and_loads_are_series_of_latency() {
         .map(|one| one["parameters"]["gap_ns"].as_f64().unwrap())
         .collect();
     assert_eq!(gaps, [1e3, 1e4, 1e5]);
-    // Both stay awake, so that a silence costs nothing; a sleeper pays for what idle states take.
+    // Both threads stay awake, so a gap costs nothing; a sleeping thread pays for idle states.
     let half = |one: &Value| one["values"]["half_net_ns"].as_f64();
     assert!(series.iter().filter_map(half).all(|ns| (15.0..21.0).contains(&ns)), "{series:?}");
     let loaded = document(&tool, &["latency", "--load", "none,compute", "--pairs", "0-1"]);
@@ -46,7 +46,7 @@ fn who_is_kept_out_of_idle_states_wakes_as_soon_after_any_silence() {
     };
     let ([free, kept], exits) = ([medians(false), medians(true)], [300.0, 18_000.0, 60_000.0]);
     assert_eq!((free.len(), kept.len()), (3, 3), "{series:?}");
-    // The scenario says what the states cost that a CPU falls into: that is all the difference.
+    // The difference is the exit latency of the idle states in the scenario.
     for ((free, kept), exit) in free.iter().zip(&kept).zip(exits) {
         assert!((free - kept - exit).abs() < 0.03 * free, "{free} and {kept}");
     }
@@ -62,7 +62,7 @@ fn a_clock_with_steps_widens_what_it_cannot_tell() {
     let said: Value = serde_json::from_str(&said.out).unwrap();
     let looks =
         said["series"].as_array().unwrap().iter().filter(|one| one["parameters"]["receiver"] == "looks");
-    // What the map of the same machine says, whose batches are long enough for its clock.
+    // Values from the map of the same machine, whose batches are long enough for its clock.
     let truth = [36.0, 81.0];
     for (one, truth) in looks.zip(truth) {
         let [low, high] = [0, 1].map(|end| one["intervals"]["half_net_ns"][end].as_f64().unwrap());

@@ -1,5 +1,5 @@
-//! Little of everything: file descriptors, threads, memory, rights; and several runs at once. What cannot be had is
-//! refused with a sentence, never a crash.
+//! Low limits of file descriptors, threads, memory and permissions, and concurrent runs: refused with a message, no
+//! crash.
 
 use super::tool::{Tool, limited, said};
 use std::path::Path;
@@ -32,7 +32,7 @@ fn a_pipe_that_could_not_be_made_for_want_of_descriptors_is_no_refused_pin() {
     let tool = Tool::new();
     let words = ["wake", "--cpus", cpus, "--pairs", "all", "--primitive", "pipe", "--budget", "300ms"];
     let words = [&words[..], &["--no-save", "-q"]].concat();
-    // How many the process itself has open depends on what it inherits.
+    // The number of open files depends on what the process inherits.
     let said: Vec<String> = (4..14)
         .map(|most| limited(&tool, &format!("-n {most}"), &words))
         .map(|it| it.out + &it.err)
@@ -81,7 +81,7 @@ fn a_file_that_outgrows_its_limit_is_the_stores_failure() {
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_be_had_are_the_environments_refusal() {
-    // Root is under no limit of processes, so somebody else is asked for.
+    // Root has no limit of processes, so the test switches the user.
     let as_nobody = |program: &Path| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--clear-groups", "prlimit", "--nproc=1"]).arg(program);
@@ -116,7 +116,7 @@ fn a_user_without_rights_measures_and_is_told_what_cannot_be_written() {
     let as_nobody = |words: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--clear-groups"]).arg(&tool).args(words);
-        // A folder that cannot be written, and no home.
+        // A read-only folder, and no home.
         command.current_dir(&closed).env_clear().env("HOME", "/nonexistent");
         command.output().map(said)
     };

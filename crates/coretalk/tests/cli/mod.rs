@@ -1,5 +1,4 @@
-//! The command line: refusals, options, help, what is generated, runs on simulated machines, and how runs end that
-//! are not let finish.
+//! Tests of the command line: refusals, options, help, generated files, simulated runs, and interrupted runs.
 
 #[cfg(target_os = "linux")]
 mod adapted;

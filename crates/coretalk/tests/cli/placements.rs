@@ -1,9 +1,8 @@
-//! `place` on simulated machines, on which it is known which placement of a workload wins.
+//! `place` on simulated machines, where the best placement of each workload is known.
 
 use super::tool::{Tool, flat};
 use serde_json::Value;
 
-/// Comparisons on a simulated machine, as a document.
 fn simulated(tool: &Tool, machine: &str, more: &str) -> Value {
     let line = format!("place --machine sim:{machine} --seed 1 -q --format json --no-save {more}");
     tool.json(&line.split(' ').collect::<Vec<_>>())
@@ -27,7 +26,6 @@ fn messages_prefer_one_cache_and_independent_work_does_not_care() {
         let ratio = 1.0 + of(number)["delta_percent"].as_f64().unwrap() / 100.0;
         assert!((ratio / expected - 1.0).abs() < 0.05, "{ratio} for {expected}");
     }
-    // The same seed, the same runs.
     assert_eq!(document["comparisons"], simulated(&tool, "chiplet-16", words)["comparisons"]);
 }
 
@@ -75,7 +73,7 @@ fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
     let refused = call(with(""));
     assert_eq!(refused.code, 3, "{}", refused.err);
     assert!(refused.err.contains("one-l3 and compact use the same CPUs here (0-7)"), "{}", refused.err);
-    // Whoever lists CPUs knows what they are.
+    // Listed CPUs may repeat a preset.
     assert_eq!(call(with("--placement listed=0-7")).code, 0);
 }
 
@@ -101,7 +99,7 @@ fn one_run_on_each_has_neither_interval_nor_verdict() {
 
 #[test]
 fn what_lies_below_the_smallest_effect_beats_nobody() {
-    // Six cores do 1 / 0.7 of what three do: 42.9 % more.
+    // Six cores do 1 / 0.7 of the work of three cores with two threads each: 42.9 % more.
     let words = "place --machine sim:chiplet-16-smt --seed 1 -q --no-save --placement across-l3 --placement smt-packed                  --threads 6 --workload n-queens --min-effect";
     let tool = Tool::new();
     let out = |effect: &str| {
@@ -114,13 +112,12 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
         out("40%")
     );
     assert!(out("46%").contains("none differs by more than 46 %"), "{}", out("46%"));
-    // Neither shown to be above nor below.
+    // Shown to be neither above nor below.
     let open = out("43%");
     assert!(
         open.contains("`smt-packed` has 30 % less than `across-l3`") && !open.contains("beats"),
         "{open}"
     );
-    // The table says the same.
     assert!(open.contains("-30 %") && !open.contains("43 %,"), "{open}");
 }
 
@@ -186,14 +183,14 @@ fn every_workload_but_those_of_processes_and_files_has_a_cost_on_a_simulated_mac
             found["placements"].as_array().unwrap().iter().map(|arm| arm["median"].as_f64().unwrap());
         medians.collect()
     };
-    // Sixty-four events in so many seconds, as benchmarks of the field print them.
+    // Sixty-four events in the measured time, as benchmarks like sysbench print them.
     for (time_s, rate) in of("mutex-array", "time_s").into_iter().zip(of("mutex-array", "events_per_s")) {
         assert!((time_s * rate / 64.0 - 1.0).abs() < 0.01, "{time_s} s, {rate} events/s");
     }
-    // Three cores of each of two caches against three of one: as much of the way to memory again.
+    // Three cores in each of two caches against three cores of one: twice the path to memory.
     let read = of("memory-read", "mb_per_s");
     assert!((read[0] / read[1] - 2.0).abs() < 0.05, "{read:?}");
-    // Each pair of processes has a CPU of its own: of six cores a whole one, of three cores one of two threads.
+    // Each pair of processes shares one CPU: a whole core of six, or one of two threads on three cores.
     let echoes = of("pipe", "loops_per_s");
     assert!((echoes[1] / echoes[0] - 0.7).abs() < 0.02, "{echoes:?}");
 }
@@ -243,7 +240,7 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
     ] {
         assert!(flat.contains(part), "{part}: {out}");
     }
-    // Where a set of CPUs says it all, there is nothing more to show.
+    // No further advice if a set of CPUs is sufficient.
     let words = words.replace("ring", "integer");
     let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
     let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
@@ -317,7 +314,7 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
         let refused = tool.call(&[front, &["--resume", "latest", "--budget", "60s"], back].concat());
         assert!(refused.code == 2 && refused.err.contains(part), "{part}: {}", refused.err);
     }
-    // The same in other words.
+    // Equivalent options in other words.
     for more in [
         &["place", "--cpus", "0-15"][..],
         &["place", "--placement=one-l3", "--placement=across-l3", "--repeat", "30"],
@@ -329,7 +326,6 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
     let whole = tool.done(&["--resume", "latest", "--budget", "60s", "-q", "--format", "json"]).out;
     assert_eq!(runs(&whole), (vec![30, 30], 2));
     assert_eq!(tool.done(&["export", "latest", "--format", "json"]).out, whole);
-    // What was there stays as it was.
     let first = |said: &str| -> f64 {
         let document: Value = serde_json::from_str(said).unwrap();
         document["comparisons"][0]["placements"][0]["runs"][0].as_f64().unwrap()

@@ -1,5 +1,5 @@
-//! Stores that cannot be used and run files that are none: one sentence that names the file and says what to do, its
-//! exit code, and nothing lost that was measured.
+//! Unusable stores and invalid run files: one message with the file and a remedy, its exit code, and no lost
+//! measurement.
 
 use super::tool::{Said, Tool};
 use serde_json::Value;
@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 const SIM: [&str; 5] = ["latency", "--machine", "sim:chiplet-16", "--seed", "1"];
 
-/// One sentence that names a file and holds all of these words.
 fn refused(said: &Said, code: i32, path: &str, words: &[&str]) {
     assert_eq!(said.code, code, "{}", said.err);
     let last = said.err.lines().last().unwrap_or_default();
@@ -35,7 +34,6 @@ fn a_store_that_is_a_file_is_refused_before_anything_is_measured() {
     assert_eq!(std::fs::read(tool.path().join("taken")).unwrap(), b"text", "it is left alone");
 }
 
-/// The bytes of a complete run.
 fn run_bytes(tool: &Tool) -> Vec<u8> {
     tool.done(&[&SIM[..], &["--cpus", "0-3", "-q"]].concat());
     let path = tool.done(&["runs", "path", "latest"]).out;
@@ -97,7 +95,7 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
         }
         assert_eq!(std::fs::read(tool.path().join(&file)).ok(), before, "{file} is left alone");
     }
-    // Among runs they are listed for what they are, and hide nothing.
+    // In a listing, they appear as unreadable and hide no other run.
     std::fs::write(folder.join("0193-a.coretalk"), good).unwrap();
     let listed = tool.done(&["runs", "list", "--store", "files"]);
     assert!(listed.out.contains("complete") && listed.out.contains("unreadable"), "{}", listed.out);
@@ -135,7 +133,6 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_said() {
     let again = tool.call(&["--resume", "latest", "--store", small.name()]);
     refused(&again, 6, small.name(), &["the disk is full"]);
     assert_eq!(tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out, kept);
-    // With room it goes on.
     assert!(small.remount("size=64m"));
     tool.done(&["--resume", "latest", "--store", small.name(), "-q"]);
 }
@@ -173,7 +170,7 @@ fn a_read_only_store_shows_runs_and_takes_none() {
     }
 }
 
-/// A small file system of its own, where the tests may mount one.
+/// A small file system of its own, if the tests may mount one.
 struct Mounted(TempDir);
 
 impl Mounted {

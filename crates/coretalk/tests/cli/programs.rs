@@ -1,15 +1,15 @@
-//! Programs of the field on placements: sysbench and stress-ng, where they are installed. That they end, are bound and
-//! their numbers are read; never how fast they were.
+//! sysbench and stress-ng on placements, if they are installed. Checks that they end, are bound and their numbers are
+//! read, never how fast they were.
 
 use super::compared::places;
 use super::tool::Tool;
 use serde_json::Value;
 use std::path::Path;
 
-/// The folders of programs: what the tests call runs in an empty environment.
+/// Program folders, because the tests run the tool in an empty environment.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Compares two names of one CPU by a program that has to be there; every metric has a number of every run.
+/// Compares two names of one CPU with a program that must be installed; every run must have every metric.
 fn compared(metrics: &[(&str, &str)], line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     if !std::env::split_paths(PATH).any(|folder| folder.join(words[0]).exists()) {
@@ -19,7 +19,6 @@ fn compared(metrics: &[(&str, &str)], line: &str) {
     let (tool, places) = (Tool::new(), places());
     let asked: Vec<String> =
         metrics.iter().map(|(name, pattern)| format!("--metric={name}={pattern}")).collect();
-    // Six runs on each, however long they take beside other tests.
     let counts = ["--repeat", "6", "--precision", "50%", "--budget", "5min"];
     let mut typed = vec!["place", &places[0], &places[1], "-q", "--format", "json"];
     typed.extend(counts);
@@ -67,7 +66,7 @@ fn sysbench_memory_tells_its_rate() {
 
 #[test]
 fn stress_ng_tells_its_operations() {
-    // It reports on standard error, or on standard output: both are read.
+    // Its report goes to standard error or standard output; both are read.
     let metrics = [("ops_per_s", r"cpu +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)")];
     compared(&metrics, "stress-ng --cpu 1 --cpu-ops 20 --metrics-brief");
 }

@@ -200,7 +200,7 @@ fn messages_are_counted_with_letters_and_end_with_the_budget() {
         cell["n"].as_f64().unwrap() / cell["passes"].as_f64().unwrap()
     };
     assert_eq!(per_pass("8k"), 1_000.0);
-    // A simulated machine stops at its budget too: 25 million messages in each of 18 cells take minutes.
+    // A simulated machine also stops at its budget: 25 million messages in each of 18 cells take minutes.
     let many = document(&tool, &[&words("25M")[..], &["--budget", "10s"]].concat());
     let cells = many["matrices"].as_array().unwrap().iter().flat_map(|it| it["cells"].as_array().unwrap());
     let sent: Vec<f64> = cells.map(|cell| cell["n"].as_f64().unwrap()).collect();
@@ -265,7 +265,7 @@ fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
     let picture = drawn("picture.svg");
     assert!(picture.contains(">s</text>") && picture.contains("slices"), "no mark in the picture");
     let page = drawn("page.html");
-    // Eight CPUs, each with itself: the first cell of every row but one further each time.
+    // The diagonal of an 8 × 8 matrix, where both threads share a CPU.
     assert_eq!(page.matches("\"slices\":[0,9,18,27,36,45,54,63]").count(), 2, "a list for each capacity");
     let document = document(&tool, &["export", "slices"]);
     let own = &document["matrices"][0]["cells"][0];

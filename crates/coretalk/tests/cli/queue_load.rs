@@ -177,7 +177,7 @@ fn a_rate_that_some_passes_kept_has_delays_and_no_comparison_hides_it() {
         assert_eq!(kept + missed, one["passes"].as_u64().unwrap(), "of all states: {one}");
         assert!(kept > 0 && missed > 0, "{one}");
         assert!(screen.contains(&format!("{kept} of {}", kept + missed)), "{screen}");
-        // Where most passes fell behind no delay is told, and what was reached is that of no pass.
+        // If most passes missed the rate, the row has neither delays nor a reached rate.
         let row =
             screen.lines().find(|line| line.contains(&format!(" {kept} of {} ", kept + missed))).unwrap();
         assert_eq!(row.matches('·').count() > 1, kept < missed, "{row}");
@@ -218,7 +218,7 @@ fn one_combination_of_ends_has_the_marks_of_several() {
 
 #[test]
 fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
-    // Where no queue is named, some that allow several are measured.
+    // Without `--queue`, some queues for several producers and consumers are measured.
     let tool = Tool::new();
     let unnamed = self::document(
         &tool,
@@ -401,7 +401,7 @@ fn tables_hold_the_trials_that_were_reached_and_all_of_them_where_the_budget_las
         let of_trial =
             |one: &Value| (format!("{} {}", one["placement"], one["parameters"]), one["passes"] != 0);
         let trials = document["series"].as_array().unwrap().iter().map(of_trial);
-        // Those that were reached have several views.
+        // Measured trials have several views.
         let (all, reached): (Vec<_>, Vec<_>) =
             (trials.clone().collect(), trials.filter(|one| one.1).collect());
         let rows = screen.lines().filter(|line| line.starts_with(" spsc ") && line.contains(" u64 ")).count();

@@ -1,4 +1,4 @@
-//! What `--as`, `export` and `import` write, `import` reads back: the same pairs, and that the machine was simulated.
+//! `import` reads what `--as`, `export` and `import` write: the same pairs, and whether the machine was simulated.
 
 use super::tool::{Said, Tool};
 use serde_json::Value;
@@ -9,12 +9,12 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 const TOOLS: [&str; 6] =
     ["core-to-core-latency", "c2clat", "c2clat-w", "cpu-latency", "multichase", "coherency-latency"];
 const FORMATS: [&str; 4] = ["csv", "c2c-csv", "markdown", "json"];
-/// With siblings i and i + 4: by topology 0, 4, 1, 5, …
+/// Siblings are i and i + 4; the topological order is 0, 4, 1, 5, …
 const MACHINE: [&str; 5] = ["--machine", "sim:laptop-smt", "--seed", "1", "-q"];
 
 type Cells = BTreeMap<(u64, u64), f64>;
 
-/// The values of the first matrix of a document, pair by pair, and whether it is called simulated.
+/// Returns the values of the first matrix of a document by pair, and whether it is marked as simulated.
 fn cells(document: &Value) -> (Cells, bool) {
     cells_of(document, 0)
 }
@@ -73,7 +73,7 @@ fn import_reads_whatever_as_and_export_print() {
                 };
                 assert_alike(&written, &read, step, &what);
                 assert_eq!(simulated, format != "c2c-csv", "{what}");
-                // And what `import` writes.
+                // The same for files that `import` writes.
                 for again in FORMATS {
                     tool.done(&["import", "file", "--format", again, "-o", "again", "-q"]);
                     let (read_again, _) = cells(&tool.json(&["import", "again", "--format", "json", "-q"]));
@@ -125,7 +125,7 @@ fn several_tools_in_one_output_come_back_in_their_order() {
 #[test]
 fn what_cannot_be_read_back_is_refused_by_name() {
     let tool = Tool::new();
-    // With and without threads of a core, whose cells the screen puts together.
+    // With and without SMT, because the screen groups the cells of siblings.
     for machine in ["sim:laptop-smt", "sim:mesh-64"] {
         tool.done(&["latency", "--budget", "2s", "--machine", machine, "--seed", "1", "-q"]);
         for (format, sentence) in [("text", "a screen of coretalk"), ("jsonl", "a line per trial")] {
@@ -133,7 +133,6 @@ fn what_cannot_be_read_back_is_refused_by_name() {
             let Said { code, err, .. } = tool.call(&["import", "file"]);
             assert!(code == 4 && err.contains(sentence), "{machine} {format}: {err}");
         }
-        // One line is a document of its own.
         let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;
         tool.write("line", lines.lines().next().unwrap());
         let Said { code, err, .. } = tool.call(&["import", "line"]);
@@ -209,7 +208,7 @@ fn the_order_of_an_export_is_that_asked_for_and_a_bare_matrix_is_by_id() {
     let bare =
         |order: &[&str]| tool.done(&[&["export", "latest", "--format", "c2c-csv"], order].concat()).out;
     assert_eq!(bare(&[]), bare(&["--order", "topology"]));
-    // Siblings 0 and 4, and not 0 and 1, are near.
+    // Siblings 0 and 4 are close, CPUs 0 and 1 are not.
     let row: Vec<f64> =
         bare(&[]).lines().nth(4).unwrap().split(',').filter_map(|cell| cell.parse().ok()).collect();
     assert!(row[0] < 10.0 && row[1..].iter().all(|ns| *ns > 10.0), "{row:?}");
@@ -222,7 +221,6 @@ fn the_numbers_of_coretalk_are_its_own_and_of_a_simulated_machine() {
     tool.done(&["export", "latest", "--format", "csv", "-o", "own.csv"]);
     let out = tool.done(&["import", "own.csv"]).out;
     assert!(out.contains("SIMULATED laptop-smt") && !out.contains("another tool"), "{out}");
-    // As `topology --from` describes it.
     let described = tool.done(&["topology", "--from", "own.csv"]).out;
     assert!(
         out.contains("4: 0,4 1,5 2,6 3,7") && described.contains("4: 0,4 1,5 2,6 3,7"),
@@ -235,7 +233,7 @@ fn the_numbers_of_coretalk_are_its_own_and_of_a_simulated_machine() {
     );
     let csv = tool.done(&["import", "own.csv", "--format", "csv"]).out;
     assert!(csv.contains("# simulated: true\n"), "{csv}");
-    // What coretalk only converted is not its own.
+    // A converted file of another tool is not marked as coretalk's own.
     tool.write("theirs.csv", ",,\n5.5,,\n6.5,7.5,\n");
     tool.done(&["import", "theirs.csv", "--format", "csv", "-o", "converted.csv", "-q"]);
     assert!(tool.done(&["import", "converted.csv"]).out.contains("Measured by another tool"));

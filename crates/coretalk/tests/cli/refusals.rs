@@ -1,8 +1,8 @@
-//! Every wrong invocation: its exit code, and one clear sentence on standard error.
+//! Invalid command lines: exit code, and one clear message on standard error.
 
 use super::tool::Tool;
 
-/// What is typed, the exit code, and a part of the sentence that names the culprit.
+/// Command line, exit code, and a part of the message that names the cause.
 const REFUSED: &[(&str, i32, &str)] = &[
     ("measure", 2, "unrecognized subcommand 'measure'"),
     ("runs lst", 2, "list"),

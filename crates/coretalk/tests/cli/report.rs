@@ -1,4 +1,4 @@
-//! `report`: what is refused, and that it is refused before the work.
+//! `report`: pages and pictures of runs and files, and refusals before any work.
 
 use super::tool::Tool;
 
@@ -66,17 +66,17 @@ fn options_of_the_look_change_the_page() {
     };
     for file in ["z.html", "z.svg"] {
         let plain = page(&[], file);
-        // Colours are first those of what is shown.
+        // By default, colours span the shown values.
         for words in [["--scale", "fixed"], ["--by", "thread"]] {
             assert_ne!(page(&words, file), plain, "{file} {words:?}");
         }
-        // Threads of a core stand side by side as reported, and apart by id.
+        // Siblings are adjacent in the reported order, but not in the order of ids.
         let reported = page(&["--by", "thread"], file);
         assert_ne!(page(&["--by", "thread", "--order", "id"], file), reported, "{file}");
     }
 }
 
-/// The words of a picture, in the order drawn.
+/// Returns the texts of a picture in drawing order.
 fn words_of(svg: &str) -> Vec<String> {
     let texts = svg.split("<text").skip(1).filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
     texts.map(|(text, _)| text.to_owned()).collect()
@@ -114,7 +114,7 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
         words.join(" ").contains("diagonal: both on one CPU (upper half), threads of a core (lower half)")
     };
     assert!(named(&words), "{words:?}");
-    // Where rows are CPUs every number has a place of its own, and the diagonal its name.
+    // With CPUs as rows, every number has its own cell, and the diagonal has its label.
     tool.done(&["report", "square", "-o", "z.svg", "--by", "thread"]);
     let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
     assert!(!named(&words) && words.join(" ").contains("diagonal: both on one CPU"), "{words:?}");
@@ -161,7 +161,7 @@ fn pictures_show_what_tables_put_first() {
         let drawn = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
         tool.done(&["report", "run", "-o", "z.html"]);
         let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
-        // A picture has room for one figure, a page for all.
+        // A picture shows one figure, a page shows all.
         let drawn = drawn.join(" ");
         assert!(drawn.contains(titles[0]), "{} of {words:?}: {drawn}", titles[0]);
         for title in titles {
@@ -186,7 +186,6 @@ fn the_picture_of_a_map_says_what_the_first_screen_says() {
         let answer = title.strip_prefix(&format!("SIMULATED {machine}: ")).unwrap();
         let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(answer.contains(" ns ") && screen.contains(answer), "{answer} in {screen}");
-        // Three numbers, each larger than everything else, and each of the sentence.
         let large: Vec<&str> = svg
             .split("font-size=\"26\"")
             .skip(1)
@@ -199,7 +198,7 @@ fn the_picture_of_a_map_says_what_the_first_screen_says() {
     }
 }
 
-/// Eight CPUs in groups of so many: 20 ns inside, 90 across.
+/// A matrix of eight CPUs in groups of `size`: 20 ns inside, 90 ns across.
 fn matrix_of(size: u32) -> String {
     let cell = |row: u32, column: u32| match column < row {
         true if row / size == column / size => format!("{:.1}", 20.0 + f64::from((row + column) % 3)),
@@ -248,7 +247,6 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     }
     let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
     assert!(drawn.contains("IMPORTED") && drawn.contains("measured by another tool"));
-    // What is no matrix says so, and leaves no file.
     std::fs::write(tool.path().join("junk.csv"), "a,b\nc").unwrap();
     let refused = tool.call(&["report", "junk.csv", "-o", "none.html"]);
     assert_eq!((refused.code, refused.err.lines().count()), (4, 1), "{}", refused.err);
@@ -259,7 +257,7 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
 fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     let tool = Tool::new();
     measured(&tool, &["--name", "run=1"]);
-    // Even and odd CPUs: the groups that values show are not neighbours by number.
+    // Even and odd CPUs form the groups, so group members are not adjacent by number.
     let cell = |row: u32, column: u32| if row % 2 == column % 2 { 20.0 } else { 90.0 } + f64::from((row * 3 + column) % 4) / 4.0;
     let row = |row: u32| {
         (0..8)
@@ -282,7 +280,7 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     assert_eq!(run["maps"][0]["orders"]["reported"], serde_json::json!([0, 2, 4, 6, 1, 3, 5, 7]));
     let of = &run["levels"][0]["of"];
     assert!(of["0"] == of["2"] && of["1"] == of["3"] && of["0"] != of["1"], "{of}");
-    // A path and a tag that hold `=` stay what they are.
+    // A path or a tag that contains `=` stays whole.
     tool.done(&["report", "x=y.csv", "-o", "z.svg", "-q"]);
     let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
     let words = words_of(&drawn);
@@ -290,7 +288,6 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     assert!(of("2") < of("1") && of("6") < of("1"), "rows stand by groups: {words:?}");
     assert!(words.join(" ").contains("inside a group of 4"), "{words:?}");
     tool.done(&["report", "run=1", "-o", "z.svg", "-q"]);
-    // The same names in a comparison.
     let text = tool.done(&["compare", "before=a.csv", "after=b.csv"]).out;
     assert!(text.contains("before") && text.contains("after") && !text.contains("a.csv"), "{text}");
     let json = tool.done(&["compare", "before=a.csv", "after=b.csv", "--format", "json"]).out;
@@ -319,13 +316,12 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     }
     let twice = tool.call(&["compare", "x=a.csv", "x=b.csv"]);
     assert_eq!((twice.code, twice.err.trim()), (2, "coretalk: two files are named `x`"));
-    // Markup is text.
     tool.done(&["report", "<b>=a.csv", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     assert!(page.contains("<h1>&lt;b&gt;</h1>") && !page.contains("<b>"));
 }
 
-/// A run of waits and the words of its picture, drawn with these options.
+/// Draws a run of waits with these options; returns the texts of the picture.
 fn words_of_waits(tool: &Tool, options: &[&str]) -> String {
     tool.done(&[&["report", "waits", "-o", "z.svg"], options].concat());
     words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()).join(" ")
@@ -347,7 +343,7 @@ fn a_picture_draws_the_series_that_are_chosen() {
     let some = drawn(&["--series", "pause,futex"]);
     assert!(some.contains("pause") && some.contains("futex"), "{some}");
     assert!(!some.contains("busy"), "{some}");
-    // Names of two parameters narrow each other.
+    // Names of two parameters select their intersection.
     let one = drawn(&["--series", "pause,0-8"]);
     assert!(one.contains("strategy pause, CPUs 0 → 8") && !one.contains("0 → 1"), "{one}");
     for (words, parts) in [
@@ -360,7 +356,7 @@ fn a_picture_draws_the_series_that_are_chosen() {
         assert!(parts.iter().all(|part| said.err.contains(part)), "{words:?}: {}", said.err);
         assert!(!tool.path().join("n.svg").exists());
     }
-    // Everything that was chosen is drawn, or refused with the reason.
+    // Every chosen series is drawn, or refused with the reason.
     let words =
         ["wake", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--primitive", "ttas,semaphore,pipe"];
     tool.done(&[&words[..], &["--budget", "6s", "-q", "--name", "wakes"]].concat());
@@ -391,7 +387,6 @@ fn a_picture_draws_the_series_that_are_chosen() {
             assert!(said.err.contains(reason) && !tool.path().join(options[3]).exists(), "{}", said.err);
         }
     }
-    // Maps of pairs are chosen by the same names.
     let words =
         ["wake", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--pairs", "all", "--seed", "1", "-q"];
     tool.done(
@@ -480,7 +475,7 @@ fn wake_ups_between_all_pairs_are_a_map_for_each_kind_in_the_same_colours() {
         assert!(section.contains(part), "{part}");
     }
     assert!(drawn.contains("one of 2 maps of this run") && drawn.contains("across L3"), "{drawn}");
-    // Loops that look take nanoseconds, sleepers microseconds.
+    // Spinning takes nanoseconds, sleeping takes microseconds.
     let (section, _) = pairs(&["wait", "--strategy", "busy,pause,futex"]);
     let section = section.unwrap();
     assert_eq!(
@@ -488,7 +483,7 @@ fn wake_ups_between_all_pairs_are_a_map_for_each_kind_in_the_same_colours() {
         (2, 4)
     );
     assert!(section.contains("µs, logarithmic; colours"), "those of other units have colours of their own");
-    // One kind is the map above.
+    // A single kind is already shown by the map above.
     assert_eq!(pairs(&["wake", "--primitive", "semaphore"]).0, None);
 }
 
@@ -507,6 +502,6 @@ fn figures_of_a_page_are_shapes_on_large_machines_too() {
     tool.done(&["report", "large", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let figures = page.split("<section id=\"kinds\"").nth(1).unwrap().split("</section>").next().unwrap();
-    // The policy of a page lets no image in.
+    // The content security policy of a page forbids images.
     assert!(!page.contains("<image") && figures.contains("70 CPUs in "), "{}", &figures[..500]);
 }

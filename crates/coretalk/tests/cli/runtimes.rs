@@ -1,4 +1,4 @@
-//! Queues, waits and wake-ups of runtimes in other languages beside native ones, on simulated machines.
+//! Queues, waits and wake-ups of other runtimes next to native ones, on simulated machines.
 
 use super::tool::{Tool, flat, words};
 use serde_json::Value;
@@ -115,7 +115,7 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
     let json = |words_: &str| tool.json(&words(&format!("wait {words_} {on} --no-save --format json")));
     let all = |document: &Value| document["series"].as_array().unwrap().clone();
 
-    // Both phases of one trial, as those of coretalk.
+    // Both phases of one trial, as for native strategies.
     let phases = |name: &str| -> Vec<f64> {
         let document = json(&format!("--strategy {name} --alternate"));
         let series = all(&document);

@@ -26,7 +26,7 @@ fn a_run_of_series_is_saved_and_reads_back_as_it_was() {
     let again = tool.done(&wake(&["--format", "json", "-q", "--no-save"])).out;
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["series"], document["series"]);
     let series = document["series"].as_array().unwrap();
-    // Two relations, three gaps, four distributions.
+    // Two relations, three gaps, four histograms.
     assert_eq!(series.len(), 24);
     assert_eq!(series[2]["probe"], "wake");
     assert!(series.iter().all(|entry| entry["kind"] == "event" && entry["unit"] == "ns"));
@@ -58,7 +58,7 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
     let before = passes("half");
     assert!(tool.done(&["runs", "show", "half"]).out.contains("Interrupted"));
     let more = tool.call(&[&["--resume", "half", "-q"], &machine[..]].concat());
-    // The scenario stops each segment anew.
+    // The scenario interrupts every segment.
     assert_eq!(more.code, 5, "{}", more.err);
     let after = passes("half");
     assert!(after.starts_with(&before) && after.lines().count() > before.lines().count());
@@ -200,7 +200,6 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
     assert_eq!((near.len(), far.len()), (3, 4), "{screen}");
     let most_near = near.iter().copied().fold(0.0, f64::max);
     assert!(far.iter().all(|far| *far > most_near), "across L3 takes longer: {near:?} and {far:?}");
-    // The same map on a page and in a picture.
     tool.done(&["report", "map", "-o", "z.svg"]);
     let drawn = tool.read("z.svg");
     assert!(
@@ -213,7 +212,7 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
     let shown = &view["runs"][0]["maps"][0];
     assert_eq!((&shown["unit"], &shown["index"]), (&"µs".into(), &Value::Null));
     assert_eq!(shown["columns"]["measured"], 56);
-    // Hand-overs of less than 100 ns are told in nanoseconds.
+    // Hand-overs below 100 ns are shown in nanoseconds.
     let screen = tool.done(&[&map[..], &["--primitive", "tas", "--no-save"]].concat()).out;
     assert!(
         screen.contains("median in ns, the row wakes the column") && !screen.contains(" 0.0"),
@@ -300,7 +299,6 @@ fn places_of_waiters_that_are_not_bound_are_on_every_output() {
     for name in names {
         assert!(csv.contains(name) && page.contains(&name.replace('_', " ")), "{name}");
     }
-    // The same trials go on, and compare.
     assert_eq!(tool.call(&words(&["--resume", "free"])).code, 0);
     tool.done(&words(&["--name", "again"]));
     assert!(tool.done(&["compare", "free", "again"]).out.contains("semaphore"));

@@ -1,4 +1,4 @@
-//! Real signals: the run is saved, the code is 5, the sentence says how to go on, and nothing stays behind.
+//! Real signals: the run is saved, the exit code is 5, the message says how to resume, and no process remains.
 
 use super::kill::{Running, run_file, two_cpus};
 use super::tool::Tool;
@@ -7,19 +7,19 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A loaded computer may take its time; a hang takes longer.
+/// Time limit: enough for a loaded computer, exceeded only by a hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Long enough that it cannot be over before the signal.
+/// A run that is long enough to receive the signal.
 const LONG: [&str; 4] = ["--machine", "sim:epyc-2s-192", "--seed", "1"];
 
 pub fn send(signal: &str, running: &Running) {
-    // What every shell has built in; `kill` as a program is not everywhere.
+    // The shell builtin, because a `kill` program is not installed everywhere.
     let command = format!("kill -{signal} {}", running.child.id());
     assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
 }
 
-/// Waits until the run has a file, and so measures or is about to.
+/// Waits until the run has a file: it measures, or is about to.
 pub fn wait_for_file(tool: &Tool) {
     let began = Instant::now();
     while run_file(&tool.path().join("runs")).is_none() {
@@ -28,7 +28,6 @@ pub fn wait_for_file(tool: &Tool) {
     }
 }
 
-/// The exit code, and what standard error says.
 pub fn end(running: &mut Running) -> (Option<i32>, String) {
     let began = Instant::now();
     let status = loop {
@@ -46,7 +45,7 @@ pub fn end(running: &mut Running) -> (Option<i32>, String) {
     (status.code(), said)
 }
 
-/// No process is left that was started with the store of this tool.
+/// Checks that no process with the store of this tool is left.
 pub fn nobody_is_left(tool: &Tool) {
     let store = tool.path().join("runs").to_string_lossy().into_owned();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -93,7 +92,7 @@ fn a_second_signal_ends_at_once_and_the_file_opens() {
     let mut running = Running::start(&tool, &LONG);
     wait_for_file(&tool);
     send("INT", &running);
-    // The first one may have been enough by now.
+    // The first signal may already have ended the process.
     let second = format!("kill -TERM {} 2>/dev/null", running.child.id());
     let _ = Command::new("sh").args(["-c", &second]).status();
     let (code, said) = end(&mut running);
@@ -130,7 +129,7 @@ fn a_hang_up_that_was_to_be_ignored_is() {
     assert!(tool.done(&["runs", "list"]).out.contains("complete"));
 }
 
-/// A comparison of a command that leaves a child of its own running while it runs.
+/// A comparison of a command that leaves a child process running.
 const COMPARED: [&str; 9] =
     ["place", "--placement=a=0", "--placement=b=0", "-q", "--format", "jsonl", "--", "/bin/sh", "-c"];
 
@@ -138,7 +137,7 @@ const COMPARED: [&str; 9] =
 fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_started() {
     let tool = Tool::new();
     let mut running = Running::of(&tool, &[&COMPARED[..], &["sleep 300 & sleep 0.2"]].concat());
-    // Two runs to warm up, and some that count.
+    // Two warm-up runs, and some that count.
     let began = Instant::now();
     while tool.call(&["export", "latest", "--format", "jsonl"]).out.lines().count() < 2 {
         assert!(began.elapsed() < PATIENCE, "no run was kept");
@@ -164,7 +163,7 @@ fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_s
 
 #[test]
 fn a_command_does_not_outlive_a_comparison_that_is_killed() {
-    // A program alone; children of it, one of them in a session of its own, and one that is nobody's child any more.
+    // A single program; and children, one in its own session and one orphaned.
     for script in ["exec sleep 300", "setsid sleep 300 & (sleep 300 &) ; sleep 300 & wait"] {
         killed(script);
     }
@@ -194,7 +193,7 @@ fn killed(script: &str) {
 #[test]
 fn whoever_interrupts_the_drawing_does_not_wait_for_it() {
     let tool = Tool::new();
-    // The document is larger than a pipe holds and nobody reads it: the drawing never ends.
+    // The document exceeds the pipe buffer and has no reader, so writing it blocks.
     let words = ["latency", "--machine", "sim:epyc-2s-192", "--seed", "1", "--format", "json", "-q"];
     let mut command = tool.command(&words);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

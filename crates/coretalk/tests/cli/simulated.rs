@@ -109,7 +109,7 @@ fn files_beside_the_result_hold_the_matrix_in_their_formats() {
     assert!(read("a.csv").starts_with('#') && read("c.md").contains('|'));
     assert_eq!(document(&read("d.json"))["matrices"][0]["cells"].as_array().unwrap().len(), 6);
     assert!(read("screen.txt").contains("half round trip"));
-    // What was exported can be imported, and bare matrices convert back to themselves.
+    // Exported files can be imported, and bare matrices convert to themselves.
     let converted = tool.done(&["import", "b.csv", "--format", "c2c-csv", "-q"]).out;
     assert_eq!(converted, read("b.csv"));
     assert!(tool.done(&["import", "a.csv"]).out.contains("4 CPUs"));
@@ -231,7 +231,6 @@ fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
     assert!(said.err.contains("resume with `coretalk --resume "), "{}", said.err);
     assert!(tool.done(&["runs", "list"]).out.contains("partial"));
     assert_eq!(document(&tool.done(&["export", "cut"]).out)["run"]["complete"], false);
-    // The same machine, which does not end this time.
     std::fs::write(&file, "based_on = \"chiplet-16\"\n").unwrap();
     let nameless = tool.call(&["--resume", "cut"]);
     assert!(nameless.code == 0 || nameless.err.contains("--machine sim:FILE"), "{}", nameless.err);

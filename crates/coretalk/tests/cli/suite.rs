@@ -1,4 +1,4 @@
-//! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
+//! Runs of several probes on simulated machines: the quick look with the trials next to its map, and `suite`.
 
 use super::tool::Tool;
 use coretalk::RunReport;
@@ -45,20 +45,20 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
         "{screen}"
     );
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
-    // Every step stands where it is asked for, and nowhere else.
+    // All steps are shown only with `--ladder`.
     assert!(!screen.contains("ladder, ns per hop") && screen.contains("--ladder"), "{screen}");
     let whole = tool.done(&["runs", "show", "first", "--ladder"]).out;
     assert!(whole.contains("ladder, ns per hop") && !whole.contains("--ladder"), "{whole}");
     let in_json = tool.call(&["runs", "show", "first", "--ladder", "--format", "json"]);
     assert_eq!((in_json.code, in_json.err.contains("--ladder has no effect")), (2, true), "{}", in_json.err);
-    // Its square is all that a reader of tables expects.
+    // Tables contain only the map by default.
     let map = tool.done(&["export", "first", "--format", "csv"]).out;
     assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
     let trials = tool.done(&["export", "first", "--format", "csv", "--probe", "wake"]).out;
     assert!(trials.contains("semaphore") && !trials.contains("jitter"), "{trials}");
     let other = tool.call(&["export", "first", "--format", "csv", "--probe", "queue"]);
     assert_eq!((other.code, other.err.contains("wake, jitter")), (2, true), "{}", other.err);
-    // Its trials may run out of time where its map did not.
+    // Trials may run out of time even if the map did not.
     let path = tool.done(&["runs", "path", "first"]).out;
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
     let shown = |report: &RunReport| screen::of(report, Screen::Shown(Saved::As("first")), &Style::default());
@@ -81,7 +81,6 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     assert!(told.is_superset(&asked) && told.contains("latency"), "{told:?}");
     assert!(steps(&document).is_superset(&["futex", "pipe"].into()));
     let screen = tool.done(&["runs", "show", "all"]).out;
-    // Every number is named, as a person would.
     for named in [
         "half a round trip, minus half a clock read",
         "round trip, including one clock read, median",
@@ -93,14 +92,12 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
         assert!(screen.contains(named), "{named}: {screen}");
     }
     assert!(screen.contains("\n thread, 1 ms apart ") && screen.contains(" on 0-7 "), "{screen}");
-    // Each probe says what it found under one condition, as on its own screen.
+    // Each probe states its result under one condition, as on its own screen.
     assert!(
         screen.contains("Time until a sleeping thread runs again, median (gap 20 µs, same L3): "),
         "{screen}"
     );
-    // The budget is that which was asked for.
     assert!(!screen.contains("The budget of") || screen.contains("The budget of 10 s ended"), "{screen}");
-    // A page says above everything what each probe found.
     tool.done(&["report", "all", "-o", "all.html"]);
     let page = std::fs::read_to_string(tool.path().join("all.html")).unwrap();
     let header = page.split("</header>").next().unwrap();
@@ -109,7 +106,6 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
         let answer = answer.unwrap_or_else(|| panic!("{probe}: {header}")).split("</dd>").next().unwrap();
         assert!(answer.contains("<strong>") && page.contains(&format!(" id=\"found-{probe}\"")), "{answer}");
     }
-    // Tables hold the map and the trials, or what is chosen of them.
     let map = tool.done(&["export", "all", "--format", "csv", "--protocol", "cas"]).out;
     assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
     let both = tool.done(&["export", "all", "--format", "csv"]).out;

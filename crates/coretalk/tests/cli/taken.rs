@@ -1,4 +1,4 @@
-//! A CPU that is not there, or goes away during a run.
+//! CPUs that are missing, or go offline during a run.
 
 use super::kill::{run_file, two_cpus};
 use super::tool::{Said, Tool, said};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A cpuset (control groups, version 1), where the tests may make one.
+/// A cpuset (control groups, version 1), if the tests may create one.
 struct Cpuset(PathBuf);
 
 impl Cpuset {
@@ -30,12 +30,10 @@ impl Cpuset {
         Some(cpuset)
     }
 
-    /// Gives the cpuset other CPUs.
     fn holds(&self, cpus: &str) -> bool {
         std::fs::write(self.0.join("cpuset.cpus"), cpus).is_ok()
     }
 
-    /// A command that runs inside.
     fn command(&self, tool: &Tool, words: &[&str]) -> Command {
         let inner = tool.command(words);
         let mut command = Command::new("sh");
@@ -52,7 +50,7 @@ impl Cpuset {
 
 impl Drop for Cpuset {
     fn drop(&mut self) {
-        // Refused while somebody is inside; who was has ended a moment ago.
+        // Refused while a process is inside; the last one has just ended.
         for _ in 0..50 {
             if std::fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -74,7 +72,6 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
     thread::sleep(Duration::from_millis(300));
     assert!(cpuset.holds("0"));
     let said = said(child.wait_with_output().unwrap());
-    // It comes back, and so does the run.
     let goes_on = || {
         assert!(cpuset.holds("0-1"));
         let words = ["--resume", "latest", "--format", "json", "-q"];
@@ -92,7 +89,7 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
     assert_eq!(said.code, 0, "{}", said.err);
     let document: Value = serde_json::from_str(&said.out).unwrap();
     let cell = &document["matrices"][0]["cells"][0];
-    // What was measured before is shown for what it is worth: little.
+    // Earlier measurements are shown with a low grade.
     let doubted = cell["grade"] == "D" && cell["flags"].to_string().contains("few-passes");
     assert!(doubted || cell.to_string().contains("CPU 1 was taken away"), "{cell}");
     let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;

@@ -1,5 +1,4 @@
-//! The built binary, called in a scratch directory: the one of the profile that is tested, or the one that
-//! `CORETALK_TEST_BINARY` names.
+//! The built binary, called in a scratch directory: that of the tested profile, or `CORETALK_TEST_BINARY`.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -7,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A scratch directory with a store of its own.
 pub struct Tool {
     pub directory: TempDir,
 }
@@ -16,7 +14,6 @@ fn binary() -> PathBuf {
     std::env::var_os("CORETALK_TEST_BINARY").map_or_else(|| cargo_bin("coretalk"), PathBuf::from)
 }
 
-/// What a call said.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Said {
     pub code: i32,
@@ -29,7 +26,6 @@ impl Tool {
         Tool { directory: TempDir::new().unwrap() }
     }
 
-    /// Another one with the same files and runs.
     pub fn copy(&self) -> Tool {
         fn copy(from: &Path, to: &Path) {
             for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
@@ -66,20 +62,20 @@ impl Tool {
         said(self.command(words).output().unwrap())
     }
 
-    /// A call that must succeed.
+    /// Calls the tool; must succeed.
     pub fn done(&self, words: &[&str]) -> Said {
         let said = self.call(words);
         assert_eq!(said.code, 0, "{words:?}: {}", said.err);
         said
     }
 
-    /// The document that a call prints, which must succeed.
+    /// Calls the tool and parses the document; must succeed.
     pub fn json(&self, words: &[&str]) -> Value {
         let out = self.done(words).out;
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}"))
     }
 
-    /// A call that prints nothing but one sentence with this part, and ends so.
+    /// Calls the tool; must exit with `code` and print only one message, which contains `part`.
     pub fn refused(&self, words: &[&str], code: i32, part: &str) {
         let said = self.call(words);
         assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
@@ -90,18 +86,15 @@ impl Tool {
         );
     }
 
-    /// A file of its directory.
     pub fn read(&self, name: impl AsRef<Path>) -> String {
         std::fs::read_to_string(self.path().join(name)).unwrap()
     }
 
-    /// Writes a file of its directory.
     pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
         std::fs::write(self.path().join(name), text).unwrap();
     }
 }
 
-/// The tool under a limit of the shell.
 pub fn limited(tool: &Tool, limit: &str, words: &[&str]) -> Said {
     let plain = tool.command(words);
     let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
@@ -121,12 +114,11 @@ pub fn said(output: Output) -> Said {
     }
 }
 
-/// Text with a blank wherever it has blanks or line ends.
+/// Replaces all white space by single spaces.
 pub fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a line as it is typed.
 pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }

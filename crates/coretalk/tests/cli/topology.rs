@@ -1,9 +1,9 @@
-//! `topology`: what is reported, what the latencies show, and how the two agree.
+//! `topology`: reported structure, inferred structure, and how they agree.
 
 use super::tool::{Tool, flat};
 use serde_json::Value;
 
-/// Two halves of four CPUs, 20 ns inside and 85 ns across: a bare lower triangle.
+/// A bare lower triangle of two groups of four CPUs: 20 ns inside, `across` between them.
 fn matrix(across: u32) -> String {
     let cell = |row: u32, column: u32| match (column < row, row / 4 == column / 4) {
         (true, true) => "20.5".to_owned(),
@@ -13,7 +13,7 @@ fn matrix(across: u32) -> String {
     (0..8).map(|row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// A description as hwloc writes it, with these last-level caches.
+/// Makes hwloc XML with these last-level caches.
 pub fn hwloc(caches: &[&[u32]]) -> String {
     let core = |cpu: &u32| {
         format!("<object type=\"Core\" os_index=\"{cpu}\"><object type=\"PU\" os_index=\"{cpu}\"/></object>")
@@ -47,7 +47,6 @@ fn a_simulated_machine_shows_what_it_reports() {
         found["agreement"].as_array().unwrap().iter().map(|held| held["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["agree", "agree"]);
     assert_eq!(found, topology(&tool, &["--machine", "sim:chiplet-16-smt"]), "the same again");
-    // Nothing is saved.
     assert!(tool.call(&["runs", "show", "latest"]).err.contains("no runs"));
 }
 
@@ -76,7 +75,7 @@ fn a_saved_run_and_its_document_say_the_same() {
     let exported = tool.json(&["export", "one"]);
     assert_eq!(found, exported["topology"]);
     assert_eq!(found["inferred"]["levels"][0]["groups"][0], "0,4");
-    // Its document is the same source, except that it has no intervals of the cells.
+    // Its document has the same contents, except for the intervals of the cells.
     tool.done(&["export", "one", "-o", "one.json"]);
     let read = topology(&tool, &["--from", "one.json"]);
     assert_eq!(read["reported"], found["reported"]);
@@ -117,13 +116,13 @@ fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_docume
         let text: String = (0..8).map(|at| row(at).collect::<Vec<_>>().join(",") + "\n").collect();
         tool.write(name, text);
     };
-    // Pairs of CPUs, and a chain of near pairs through three of them.
+    // Pairs of CPUs, and a chain of close pairs across three of them.
     write("chain.csv", &|row, column| {
         let is_near = row / 2 == column / 2 || (column, row) == (0, 2) || (column, row) == (3, 4);
         let noise = f64::from((row * 5 + column * 3) % 7) / 10.0;
         format!("{:.2}", noise + if is_near { 20.0 } else { 60.0 })
     });
-    // Pairs of CPUs that are one step of the clock nearer than others.
+    // Pairs of CPUs that are one clock step closer than others.
     write("steps.csv", &|row, column| {
         let step = if row / 2 == column / 2 { 3.0 } else { 4.0 + f64::from((row * 7 + column) % 5 / 4) };
         format!("{:.1}", 5.2 * step)
@@ -146,7 +145,7 @@ fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_docume
     assert!(screen.contains("no groups that its clock can show"), "{screen}");
 }
 
-/// Clusters of four with an L2 for each pair, and memory without CPUs.
+/// Clusters of four with an L2 per pair, and memory without CPUs.
 #[test]
 fn groups_inside_clusters_and_memory_without_cpus_are_told() {
     let tool = Tool::new();
@@ -182,12 +181,12 @@ fn groups_inside_clusters_and_memory_without_cpus_are_told() {
         "{screen}"
     );
     assert!(screen.contains("Not reported: L3, dies."), "{screen}");
-    // A matrix file reports nothing, and nobody asked a system.
+    // A matrix file has no report of the system.
     tool.write("pair.csv", ",\n20.5,\n");
     assert_eq!(topology(&tool, &["--from", "pair.csv"])["reported"]["not_reported"], Value::Null);
 }
 
-/// The same on a simulated machine, through a run file: ladder, groups and documents speak of both levels.
+/// The same on a simulated machine through a run file: ladder, groups and documents show both levels.
 #[test]
 fn a_machine_of_clusters_with_an_l2_for_each_pair_is_measured_as_such() {
     let tool = Tool::new();
@@ -253,7 +252,7 @@ fn a_cpu_beside_all_others_is_told_alike_by_terminal_page_and_document() {
 #[test]
 fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
     let tool = Tool::new();
-    // Slower by far than virtual CPUs that take turns on one CPU.
+    // Much slower than virtual CPUs that share one CPU.
     let text = "name = 'turns'\n[structure]\nkind = 'matrix'\ncpus = [0, 1, 2]\n\
                 half_round_trip_ns = [[5e8, 5e8, 5e8], [5e8, 5e8, 5e8], [5e8, 5e8, 5e8]]\n";
     tool.write("turns.toml", text);
@@ -265,7 +264,7 @@ fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
     assert_eq!((said.code, said.err.contains(reason)), (3, true), "{}", said.err);
 }
 
-/// The L3 of each package spans two nodes, a module stands beside its L3, and so on: boxes lie as groups do.
+/// The L3 of each package spans two nodes, a module is next to its L3, and so on: boxes are nested like groups.
 #[test]
 fn boxes_lie_inside_each_other_as_groups_do_and_what_crosses_has_none() {
     let tool = Tool::new();

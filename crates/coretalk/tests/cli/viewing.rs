@@ -1,9 +1,9 @@
-//! `view` and `lint`: files of any tool as a table and a plot, a page or a picture, and what is doubtful about matrices.
+//! `view` and `lint`: files of any tool as a table and a plot, a page or a picture, and doubtful values in matrices.
 
 use super::tool::{Tool, flat, said};
 use std::path::PathBuf;
 
-/// Where published files are, if they are.
+/// Returns the path of published data, if it is available.
 fn data(below: &str) -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let path = std::env::var_os("CORETALK_TEST_DATA").map_or(beside, PathBuf::from).join(below);
@@ -14,7 +14,6 @@ fn data(below: &str) -> Option<PathBuf> {
     None
 }
 
-/// Every file below a folder.
 fn files(folder: PathBuf) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -59,7 +58,7 @@ fn interval_logs_are_shown_or_refused_with_their_version() {
             }
             None => {
                 assert_eq!(said.code, 0, "{name}: {}", said.err);
-                // The interval of the one with a blank at its end is empty.
+                // The file `bug…` has a line that ends in a space, and its interval is empty.
                 assert_eq!(
                     said.err.contains("nothing was counted"),
                     name.starts_with("bug"),
@@ -69,7 +68,7 @@ fn interval_logs_are_shown_or_refused_with_their_version() {
             }
         }
         if name.starts_with("tagged") {
-            // The same intervals with a tag and without.
+            // The same intervals with and without a tag.
             let counts = said.out.lines().find(|line| line.trim().starts_with("count")).unwrap();
             let counts: Vec<&str> = counts.split("  ").filter(|part| !part.trim().is_empty()).collect();
             assert_eq!(counts.len(), 3, "{}", said.out);
@@ -101,7 +100,6 @@ fn hostile_files_do_what_is_expected_of_them() {
             said.err
         );
     }
-    // Byte order mark and line ends change no value.
     let [plain, odd] =
         ["hgrm/pauseintrinsics/Kaveri-Pause.hgrm", "hostile/hgrm-ok-crlf-bom.hgrm"].map(|file| {
             let path = data(file).unwrap();
@@ -132,7 +130,7 @@ fn what_was_measured_here_reads_back_to_the_digit() {
     assert_eq!((none.code, none.out.as_str()), (4, ""), "{}", none.err);
 }
 
-/// A percentile table whose values are in the unit of some other tool, cut before its end.
+/// A percentile table of another tool in its own unit, truncated.
 const CUT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
                    \x20      1.000 0.000000000000          1           1.00\n\
                    \x20     40.000 0.500000000000         50           2.00\n\
@@ -185,7 +183,7 @@ fn several_files_show_their_difference_at_each_percentile() {
     assert!(flat(&piped.out).contains("50 % 1.00 1.50 +50.0 %"), "{piped:?}");
     tool.refused(&["compare", "a.hgrm", "b.hgrm", "--fail-on", "slower"], 2, "without intervals");
     tool.refused(&["compare", "a.hgrm", "b.hgrm", "--format", "json"], 2, "use text");
-    // What is counted in another unit is not compared.
+    // Values in other units are not compared.
     tool.write("c.hgrm", table([1.0, 2.0, 4.0]).replace("ms", "us"));
     let units = tool.done(&["view", "a.hgrm", "c.hgrm"]).out;
     assert!(!units.contains("+0.0 %") && flat(&units).contains("units may differ"), "{units}");
@@ -194,13 +192,13 @@ fn several_files_show_their_difference_at_each_percentile() {
 #[test]
 fn a_log_divided_by_the_default_ratio_is_only_assumed_to_hold_nanoseconds() {
     let tool = Tool::new();
-    // Values of microseconds: 500 of 100, 400 of 200, 99 of 900, and one of 500,223.
+    // Values in microseconds: 500 of 100, 400 of 200, 99 of 900, and one of 500,223.
     let log = "0.000,1.000,0.500,HISTFAAAADJ4nJNpmSzMwMAgwAABzFCaEch0M9ixgMH+A0TgOOML9qOMC9i+ch1j3D6BkQkA0GcKjg==\n";
     tool.write("log.hlog", log);
     let screen = tool.done(&["view", "log.hlog"]).out;
     assert!(screen.contains("Values in ns, assumed"), "{screen}");
     assert!(flat(&screen).contains("99.9 % 900 max 500223") && !screen.contains('≤'), "{screen}");
-    // Beside a table that states the same unit: differences, and of which file it is assumed.
+    // Next to a table with an explicit unit: differences, and a note about the file with an assumed unit.
     tool.write(
         "own.hgrm",
         "#x; Value in ns\nValue Percentile TotalCount 1/(1-Percentile)\n\n50.0 0.5 1 2.0\n400.0 1.0 2\n",
@@ -230,7 +228,7 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
         "{page}"
     );
     assert!(page.contains("the file is truncated"), "{page}");
-    // A row for each file, with what the terminal says; the 99th percentile is in neither.
+    // One row per file, as on the terminal; neither has the 99th percentile.
     for part in ["<th scope=\"row\">one</th>", "<td>40.000</td>", "<td>9000.000</td>", "Value by percentile"]
     {
         assert!(page.contains(part), "{part}: {page}");
@@ -244,7 +242,6 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
     assert!(svg.starts_with("<svg") && svg.contains("one: value by percentile"), "{svg}");
     tool.done(&["view", "one.hgrm", "-o", "one.PNG"]);
     assert!(std::fs::read(tool.path().join("one.PNG")).unwrap().starts_with(b"\x89PNG"));
-    // Any other ending is text.
     tool.done(&["view", "one.hgrm", "-o", "one.txt"]);
     assert!(tool.read("one.txt").contains("9000.000"));
 }
@@ -285,7 +282,7 @@ fn doubts_are_said_with_their_cells_and_only_strictness_makes_them_a_failure() {
     assert!(broken.err.contains("broken.csv: failed to read line 2"), "{}", broken.err);
 }
 
-/// What a pattern finds first, wherever lines end.
+/// Returns the first capture of a pattern, regardless of line breaks.
 fn part(text: &str, pattern: &str) -> Option<String> {
     let flat = flat(text);
     Some(regex::Regex::new(pattern).unwrap().captures(&flat)?[1].to_owned())

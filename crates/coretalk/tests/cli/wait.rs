@@ -1,4 +1,4 @@
-//! `wait` on simulated machines: modes, mixed sides, what follows in words and data, and refusals.
+//! `wait` on simulated machines: modes, sides with different strategies, text and data, and refusals.
 
 use super::tool::{Tool, flat};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What stands in a file after an output: the whole result, or what stood there before.
+//! Contents of an output file: the whole result, or the previous contents.
 
 use super::kill::Running;
 use super::tool::{Tool, said};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A loaded computer may take its time; a hang takes longer.
+/// Time limit: enough for a loaded computer, exceeded only by a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn tool_with_a_run() -> Tool {
@@ -17,7 +17,6 @@ fn tool_with_a_run() -> Tool {
     tool
 }
 
-/// The names in the folder of a tool, without its store.
 fn files(tool: &Tool) -> Vec<String> {
     let entries = fs::read_dir(tool.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -29,7 +28,7 @@ fn files(tool: &Tool) -> Vec<String> {
 #[test]
 fn an_output_that_fails_leaves_the_file_as_it_was() {
     let tool = tool_with_a_run();
-    // Blocks of 512 or 1,024 bytes: less than the document has, so that writing fails on the way.
+    // 8 blocks of 512 or 1,024 bytes are less than the document, so writing fails part-way.
     let call = tool.command(&["export", "latest", "-o", "out.json"]);
     let limited = || {
         let mut command = Command::new("sh");
@@ -69,7 +68,7 @@ fn a_file_that_is_replaced_keeps_its_permissions_and_a_link_stays_one() {
     assert_eq!(files(&tool), ["link.json", "out.json"]);
 }
 
-/// A run whose result goes into a pipe with a name, once it listens to SIGTERM.
+/// Starts a run with output to a named pipe; returns once it handles SIGTERM.
 fn into_a_pipe(tool: &Tool) -> Running {
     assert!(Command::new("mkfifo").arg(tool.path().join("pipe")).status().unwrap().success());
     let words = ["latency", "--machine", "sim:laptop-smt", "--seed", "1", "--no-save", "-q", "-o", "pipe"];
@@ -79,7 +78,7 @@ fn into_a_pipe(tool: &Tool) -> Running {
     let began = Instant::now();
     let listens = |status: &str| {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        // SIGTERM is signal 15, and signal 1 is the lowest bit.
+        // SIGTERM is signal 15; bit 0 is signal 1.
         mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
             .is_some_and(|mask| mask & 1 << 14 != 0)
     };

@@ -1,4 +1,4 @@
-//! Every document fits the generated schema, which is the one that is committed.
+//! Every document matches the generated schema, which equals the committed one.
 
 use super::{everything, json};
 use crate::samples;
@@ -6,7 +6,8 @@ use coretalk::document::{Identity, schema, selftest_schema};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What the generated schema uses of JSON Schema, and an error for anything else, so that nothing passes unchecked.
+/// Validates the JSON Schema keywords that the generated schema uses; unknown keywords are errors, so nothing is
+/// skipped.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Some(schema) = schema.as_object() else {
         return if schema == &Value::Bool(true) { Ok(()) } else { Err(format!("{at}: no schema")) };
@@ -117,7 +118,6 @@ fn every_document_fits_the_schema() {
     }
 }
 
-/// What a command prints as one document.
 fn printed(words: &[&str]) -> Value {
     let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("coretalk"))
         .args(words)

@@ -1,7 +1,6 @@
-//! Files and lines from outside, changed in what they mean and not in their bytes alone, each a function of its seed. None
-//! ends in a panic or overflows a number, and what comes of one, and the work on the way, are bounded by its size. A plain
-//! `cargo test` reads [`FEW`] seeds, with `CORETALK_TEST_ACCEPTANCE=1` [`MANY`] are read, and with
-//! `CORETALK_TEST_SEEDS=5000..9000` those.
+//! Generated inputs with changed meaning, not only changed bytes, each a function of its seed. No input causes a panic
+//! or an overflow; output size and work are bounded by the input size. Plain `cargo test` reads [`FEW`] seeds,
+//! `CORETALK_TEST_ACCEPTANCE=1` reads [`MANY`], and `CORETALK_TEST_SEEDS=5000..9000` reads the given ones.
 
 mod random;
 mod runs;
@@ -20,34 +19,33 @@ use std::time::Duration;
 const FEW: u64 = 100;
 const MANY: u64 = 2_000;
 
-/// What an input of no size may come to, in bytes: the frame of screens and documents.
+/// Maximum output for an empty input in bytes: the frame of screens and documents.
 const FIXED: usize = 128 << 10;
-/// What each byte of an input may come to, in bytes: a cell of a matrix may have two of them, and is an object of a document.
+/// Maximum output per input byte in bytes: a matrix cell may have two bytes, and becomes an object of a document.
 const PER_BYTE: usize = 200;
-/// What each byte of an input may add to the work on it: bytes allocated on the way, given back or not, so that rows which
-/// are made and thrown away count as those that are kept. Most was 1,019, of a run. The number is the same each time.
-/// SQLite, which allocates by itself, is not counted.
+/// Maximum work per input byte in allocated bytes, freed or not, so that discarded rows count like kept ones. The
+/// largest was 1,019, for a run. The number is deterministic. SQLite allocates by itself and is not counted.
 const WORK_PER_BYTE: u64 = 1_500;
-/// An allocation counts as so many bytes.
+/// Bytes that each allocation counts in addition to its size.
 const BYTES_PER_CALL: u64 = 64;
-/// What a command may take for data, in KiB, without its file …
+/// Maximum data of a command without its input file, in KiB.
 const FIXED_KIB: usize = 64 << 10;
-/// … and for each byte of that, in bytes.
+/// Maximum data of a command per byte of its input file, in bytes.
 const DATA_PER_BYTE: usize = 100;
-/// After so long an input counts as one that never ends. The slowest takes half a second.
+/// Time limit, after which an input counts as endless. The slowest takes half a second.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// One kind of input.
 struct Subject {
     name: &'static str,
-    /// Inputs of one seed: texts take microseconds.
+    /// Inputs per seed; texts take microseconds.
     inputs: u64,
-    /// The work on an input of no size, in MiB: about twice the most of 2,000 seeds. A few words name a million CPUs.
+    /// Maximum work for an empty input in MiB: about twice the largest of 2,000 seeds. A few words can name a million
+    /// CPUs.
     fixed_work: u64,
     make: fn(&mut Random) -> Vec<u8>,
-    /// Reads and shows it; the bytes that came of it.
+    /// Reads and shows the input; returns the size of the output in bytes.
     read: fn(&Path, &[u8]) -> usize,
-    /// The command that reads such a file, where there is one.
+    /// Command that reads such a file, if any.
     command: &'static [&'static str],
 }
 
@@ -70,7 +68,7 @@ const fn text(
     Subject { name, inputs: 16, fixed_work, make, read, command }
 }
 
-/// In turn, so that a few seeds are of all kinds.
+/// Alternating, so that a few seeds cover all kinds.
 const SUBJECTS: [Subject; 8] = [
     RUN,
     text("matrix", 150, texts::matrix, texts::read_matrix, &["lint"]),
@@ -101,7 +99,7 @@ fn input(seed: u64, number: u64) -> Vec<u8> {
     (subject(seed).make)(&mut Random::of(seed << 8 | number))
 }
 
-/// What is wrong with what came of the inputs of a seed.
+/// Returns the violations of the inputs of one seed.
 fn faults(seed: u64, path: &Path) -> Vec<String> {
     let Subject { name, inputs, read, fixed_work, .. } = subject(seed);
     let of = |number: u64| {
@@ -127,7 +125,7 @@ fn faults(seed: u64, path: &Path) -> Vec<String> {
 #[test]
 fn no_input_ends_in_a_panic_or_in_more_than_fits_its_size() {
     let (sender, receiver) = mpsc::channel();
-    // A thread of its own: what never ends has to be named as well.
+    // In a thread of its own, so that an endless input can be reported.
     std::thread::spawn(move || {
         let folder = tempfile::tempdir().unwrap();
         for seed in seeds() {
@@ -146,7 +144,7 @@ fn no_input_ends_in_a_panic_or_in_more_than_fits_its_size() {
     assert!(all.is_empty(), "{all:#?}");
 }
 
-/// Without them a number that wraps would pass unseen.
+/// Without overflow checks, a wrapping number would pass unnoticed.
 #[test]
 fn numbers_are_checked_for_overflow() {
     let most = std::hint::black_box(u64::MAX);
@@ -161,7 +159,7 @@ fn inputs_are_the_same_each_time_and_differ_from_each_other() {
     }
 }
 
-/// Data alone: the address space of the tool holds its code as well.
+/// Data only, because the address space also holds the code of the tool.
 #[test]
 fn memory_is_bounded_by_the_size_of_a_file() {
     let tool = Tool::new();

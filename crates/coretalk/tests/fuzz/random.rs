@@ -1,14 +1,13 @@
-//! [`Random`]: choices from a seed, and changes of a text by its words and lines.
+//! [`Random`]: choices from a seed, and changes of the words and lines of a text.
 
 use coretalk_model::stats::Key;
 
-/// The draws of a key, one after another.
 pub struct Random {
     key: Key,
     drawn: u64,
 }
 
-/// Numbers, and what stands in their place, at the ends of what a reader can hold.
+/// Numbers and substitutes at the limits of readers.
 const EXTREMES: [&str; 40] = [
     "0",
     "-0",
@@ -52,10 +51,10 @@ const EXTREMES: [&str; 40] = [
     "٣",
 ];
 
-/// What a text does not grow beyond by lines that come again.
+/// Maximum size of a text after repeating lines.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What is no number.
+/// Words that are not numbers.
 const STRANGE: [&str; 12] =
     ["x", "null", "true", "[]", "{}", "\"", "...", "\u{1b}[31m", "\u{202e}", "\0", "é", "# coretalk matrix:"];
 
@@ -69,7 +68,7 @@ impl Random {
         self.key.bits(self.drawn)
     }
 
-    /// Below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.number() % end as u64) as usize
     }
@@ -86,7 +85,7 @@ impl Random {
         self.of_slice::<&str>(&EXTREMES)
     }
 
-    /// A whole number near the ends of a type, or near the one before.
+    /// Returns an integer near the limits of a type, or near `before`.
     pub fn integer(&mut self, before: i64) -> i64 {
         let of = [
             0,
@@ -106,12 +105,12 @@ impl Random {
         *self.of_slice(&of)
     }
 
-    /// A float as it may come from a file: no reader may rely on its being a number.
+    /// Returns a float as a file may contain it, including infinity and NaN.
     pub fn float(&mut self) -> f64 {
         *self.of_slice(&[0.0, -0.0, -5.0, 1e-320, 1e11, 1e38, 1e300, f64::MAX, f64::INFINITY, f64::NAN, 0.5])
     }
 
-    /// A text with up to six changes, none of which leaves its form but by chance.
+    /// Makes up to six changes, which mostly keep the form of the text.
     pub fn change(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for _ in 0..self.below(7) {
@@ -145,7 +144,7 @@ impl Random {
             1 => lines.insert(to, lines[from]),
             2 => lines.swap(from, to),
             _ => {
-                // Twice over a long one it would be all memory.
+                // Limited, because repeating twice would use all memory.
                 let times = self.below(300).min(MAX_BYTES / (text.len() + 1));
                 lines.splice(to..to, std::iter::repeat_n(lines[from], times));
             }
@@ -153,7 +152,7 @@ impl Random {
         lines.concat()
     }
 
-    /// Words are numbers with their signs and points, or letters.
+    /// Changes one word: a number with signs and points, or letters.
     fn change_word(&mut self, text: &str) -> String {
         let is_word = |c: char| c.is_alphanumeric() || ".+-_".contains(c);
         let mut words: Vec<&str> = Vec::new();
@@ -168,7 +167,7 @@ impl Random {
         }
         words.push(&text[begin..]);
         let has_digit = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
-        // Numbers are what most readers compute with.
+        // Prefers numbers, because most readers compute with them.
         let wants_number = !self.one_in(4);
         let of: Vec<usize> = (0..words.len())
             .filter(|&at| words[at].starts_with(is_word) && has_digit(words[at]) == wants_number)

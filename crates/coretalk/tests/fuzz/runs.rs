@@ -1,4 +1,4 @@
-//! Run files: a value of a row becomes another of its kind, and every check sum is right again.
+//! Run files in which one value of a row is replaced by another of its kind, with correct checksums.
 
 use super::random::Random;
 use crate::cli::tool::Tool;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What is changed: a map with distributions, imitated tools with raw ticks, trials with distributions and counts, and
+/// Original runs: a map with histograms, imitated tools with raw ticks, trials with histograms and counts, and
 /// placements.
 const RUNS: [&[&str]; 4] = [
     &["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--tails", "--budget", "2s"],
@@ -38,7 +38,7 @@ fn originals() -> &'static Vec<Vec<u8>> {
     })
 }
 
-/// CRC-32 as docs/format/run-file.md names it.
+/// CRC-32 as in docs/format/run-file.md.
 fn crc(parts: &[&[u8]]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     !parts.iter().flat_map(|part| part.iter()).fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
@@ -64,13 +64,13 @@ fn column<T: rusqlite::types::FromSql>(db: &Connection, query: &str) -> Vec<T> {
     query.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Changes one value of one row; or the row goes, or comes twice.
+/// Changes one value of a row, deletes the row, or duplicates it.
 fn change(db: &Connection, random: &mut Random) {
     let tables: Vec<String> = column(
         db,
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
     );
-    // What was measured is most of a file, and most of what is computed with.
+    // Half of the changes go to the tables with measurements, which are most of a file.
     let table = match random.one_in(2) {
         true => random.of_slice(&tables).clone(),
         false => {
@@ -97,20 +97,20 @@ fn change(db: &Connection, random: &mut Random) {
     changed[at] = value(random, &row[at]);
     if !random.one_in(8) {
         let same = columns.iter().map(|name| format!("{name} IS ?")).collect::<Vec<_>>().join(" AND ");
-        // Some tables have the same row more than once.
+        // Some tables contain equal rows.
         let _ = db.execute(&format!("DELETE FROM {table} WHERE {same}"), params_from_iter(&row));
     } else if let Some(number) = columns.iter().position(|name| key.contains(name)) {
         changed[number] = value(random, &row[number]);
     }
     let places = vec!["?"; columns.len()].join(", ");
-    // What the schema refuses is no file.
+    // Errors are ignored: the schema refuses some values.
     if !random.one_in(16) {
         let _ = db
             .execute(&format!("INSERT INTO {table} ({list}) VALUES ({places})"), params_from_iter(&changed));
     }
 }
 
-/// Another value of the same kind, seldom of another one.
+/// Returns another value, nearly always of the same kind.
 fn value(random: &mut Random, before: &Sql) -> Sql {
     match before {
         _ if random.one_in(24) => match random.below(4) {
@@ -179,7 +179,7 @@ fn change_json(random: &mut Random, whole: &mut Value) {
     }
 }
 
-/// Numbers of a blob are varints or floats; its version stays.
+/// Changes bytes of a blob, as varints or floats; its version stays.
 fn change_bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + random.below(3) {
@@ -199,7 +199,7 @@ fn change_bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Makes every check sum right.
+/// Corrects all checksums.
 fn seal(db: &Connection) {
     let sealed = |blob: Vec<u8>, key: &[u8]| {
         let contents = &blob[..blob.len().saturating_sub(4)];
@@ -209,7 +209,7 @@ fn seal(db: &Connection) {
     let each =
         |query: &str, update: &str, of: &dyn Fn(&rusqlite::Row<'_>) -> rusqlite::Result<(i64, Sql)>| {
             let mut query = db.prepare(query).unwrap();
-            // A value of another kind has no check sum.
+            // Only blobs have a checksum.
             let rows: Vec<(i64, Sql)> =
                 query.query_map((), |row| of(row)).unwrap().filter_map(Result::ok).collect();
             for (number, value) in rows {
@@ -248,7 +248,7 @@ fn seal(db: &Connection) {
     each("SELECT shape, spans FROM shapes", "UPDATE shapes SET spans_check = ?1 WHERE shape = ?2", &of_shape);
 }
 
-/// Everything that a command can make of a run file.
+/// Reads a run file and formats it in every format.
 pub fn read(path: &Path, bytes: &[u8]) -> usize {
     std::fs::write(path, bytes).unwrap();
     let file = match RunFile::open(path) {
@@ -274,7 +274,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> usize {
     for format in
         [FormatWord::Text, FormatWord::Json, FormatWord::Jsonl, FormatWord::Csv, FormatWord::Markdown]
     {
-        // Not every format can hold every run.
+        // Errors are ignored: not every format can hold every run.
         let _ = export(format, &what, &mut out);
     }
     let tables: usize = hgrm_files(&report).into_iter().map(|(_, text)| text.len()).sum();

@@ -1,4 +1,4 @@
-//! Texts: matrices of every known tool, histograms, hwloc XML, scenarios, lists of adapters, and what adapters print.
+//! Texts: matrices of every known tool, histograms, hwloc XML, scenarios, lists and output of adapters.
 
 use super::random::Random;
 use base64::Engine;
@@ -20,7 +20,6 @@ use coretalk_model::lint::lint;
 use coretalk_model::{CpuId, Histogram, Matrix};
 use std::path::Path;
 
-/// The matrix files that every reader is tested with.
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/model/tests/integration/samples");
 
 pub fn matrix(random: &mut Random) -> Vec<u8> {
@@ -65,7 +64,6 @@ pub fn read_matrix(_: &Path, bytes: &[u8]) -> usize {
     doubts + written + document.len() + screen(&file.summary(), &Style::default()).len()
 }
 
-/// A table of percentiles, of values of all sizes.
 pub fn hgrm(random: &mut Random) -> Vec<u8> {
     let mut histogram = Histogram::new();
     for _ in 0..random.below(40) {
@@ -77,7 +75,7 @@ pub fn hgrm(random: &mut Random) -> Vec<u8> {
     random.change(&text).into_bytes()
 }
 
-/// An interval log whose histograms are of any header and counts: uncompressed V2, which every reader takes.
+/// Makes an interval log with arbitrary headers and counts, as uncompressed V2, which every reader supports.
 pub fn hlog(random: &mut Random) -> Vec<u8> {
     let mut text = "#[Histogram log format version 1.3]\n".to_owned();
     text += "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
@@ -101,7 +99,7 @@ pub fn hlog(random: &mut Random) -> Vec<u8> {
     if random.one_in(3) { random.change(&text).into_bytes() } else { text.into_bytes() }
 }
 
-/// ZigZag LEB128-64b9B, as HdrHistogram writes counts.
+/// Appends ZigZag LEB128-64b9B, the encoding of counts in HdrHistogram.
 fn varint(count: i64, into: &mut Vec<u8>) {
     let mut rest = ((count << 1) ^ (count >> 63)) as u64;
     for _ in 0..8 {
@@ -126,7 +124,7 @@ pub fn read_spectrum(_: &Path, bytes: &[u8]) -> usize {
     32 * rows + screen(&spectra::blocks(&views), &Style::default()).len()
 }
 
-/// A tree of objects with sets of CPUs, some deep, some wide.
+/// Makes a tree of objects with CPU sets, some deep, some wide.
 pub fn hwloc(random: &mut Random) -> Vec<u8> {
     const KINDS: [&str; 10] =
         ["Package", "Die", "L3Cache", "L2Cache", "L1Cache", "Core", "Group", "NUMANode", "Module", "Misc"];
@@ -192,7 +190,7 @@ pub fn read_scenario(_: &Path, bytes: &[u8]) -> usize {
     }
 }
 
-/// What adapters of other languages print when they are asked what they offer.
+/// Makes the description that an adapter of another language prints.
 pub fn adapter(random: &mut Random) -> Vec<u8> {
     let text = "coretalk-adapter 1\nruntime Go 1.22\nqueue channel payload=u64 capacity=1..64\n\
                 queue ring payload=string capacity=1,2,4\nwait busy,yield\nwake park,lock\n";

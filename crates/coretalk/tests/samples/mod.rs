@@ -1,5 +1,5 @@
-//! Runs made by hand: what screens and documents are tested on. Nothing is measured and nothing is random; small
-//! spreads come from a fixed hash of the pair.
+//! Synthetic runs for tests of screens and documents. Nothing is measured or random; small variations come from a fixed
+//! hash of the pair.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be built fails its test")]
 
@@ -11,7 +11,6 @@ use coretalk_model::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// An estimate with a relative half width.
 pub fn estimate(point: f64, relative: f64) -> Estimate {
     let (low, high) = (point * (1.0 - relative), point * (1.0 + relative));
     Estimate { point, low, high, confidence: 0.95, effective_n: 12.0 }
@@ -37,7 +36,7 @@ pub fn value(ns: f64) -> CellValue {
     }
 }
 
-/// A spread of some percent that a pair always gets.
+/// Returns a fixed variation of ±3 % for a pair.
 fn wobble(a: u32, b: u32) -> f64 {
     let hash = (a ^ b.rotate_left(16)).wrapping_mul(0x9e37_79b9).rotate_left(13).wrapping_mul(0x85eb_ca6b);
     1.0 + 0.06 * (f64::from(hash >> 8) / f64::from(1u32 << 24) - 0.5)
@@ -66,7 +65,6 @@ fn settings(cpus: u32) -> LatencySettings {
     LatencySettings { budget: Picos::from_secs(10.0), ..LatencySettings::of((0..cpus).map(CpuId).collect()) }
 }
 
-/// A run with these maps that went well.
 pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
     let cpus = topology.cpus().len() as u32;
     let environment = Environment {
@@ -133,7 +131,7 @@ fn rung(relation: Relation, kernel: &'static str, ns: f64, pairs: u32) -> Ladder
     }
 }
 
-/// A ladder of every step of this landing for relations with a level in nanoseconds.
+/// Makes a ladder with all steps for relations with a level in nanoseconds.
 fn ladder(levels: &[(Relation, f64)]) -> Vec<LadderRow> {
     let steps: [(&'static str, f64); 7] = [
         ("cas+pause", 1.0),
@@ -368,7 +366,7 @@ pub fn floating_guest() -> RunReport {
     report
 }
 
-/// The same guest when it held still.
+/// The same guest without state changes.
 pub fn still_guest() -> RunReport {
     let domains = vec![
         domain(Level::Core, [0], 0),
@@ -411,7 +409,6 @@ pub fn tails() -> RunReport {
     report
 }
 
-/// Every sample by name.
 pub fn all() -> Vec<(&'static str, RunReport)> {
     vec![
         ("desktop", desktop()),

@@ -1,4 +1,4 @@
-//! Screens of a machine that changed its state while it was measured: what is concluded, and what no more.
+//! Screens of a machine that changed its state during the measurement, and their conclusions.
 
 use super::{at, screen};
 use crate::samples;
@@ -69,7 +69,7 @@ fn where_cells_changed_state_nothing_is_concluded_about_groups() {
             assert!(!text.contains(verdict), "{name}: {verdict}\n{text}");
         }
     }
-    // No state contradicts anything where the states are close.
+    // Close states contradict no placement.
     let mut report = samples::laptop();
     report.latency.as_mut().unwrap().result.watch = watch;
     let states = &mut report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().states;
@@ -99,7 +99,7 @@ fn states_whose_ratio_alone_is_known_contradict_nothing() {
     };
     let mut report = samples::floating_guest();
     let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
-    // Near cores, then threads of one core: nothing is known of either but how far they lie apart.
+    // The level of close cores, then of siblings: only the ratio of the levels is known.
     level(watch, 0, 35.0);
     level(watch, 1, 13.0);
     let text = screen(&report, &at(160));

@@ -1,9 +1,9 @@
-//! Dependencies: each has a reason, a user, a licence that `deny.toml` allows, and comes from the registry.
+//! Dependencies: each has a reason, is used, has a licence that `deny.toml` allows, and comes from the registry.
 
 use super::{read, root, section};
 use std::process::Command;
 
-/// The one place that dependencies come from.
+/// The only allowed source of dependencies.
 const REGISTRY_OF_CRATES: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 #[test]
@@ -51,7 +51,7 @@ fn dependencies_have_licences_and_sources_that_fit() {
         .output()
         .unwrap();
     if !output.status.success() {
-        // A crate for another system may never have been fetched; the check in `.ci/run` goes online.
+        // A crate for another system may never have been fetched; the check in `.ci/run` has network access.
         println!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
         return;
     }
@@ -84,7 +84,7 @@ fn licences_are_read_as_written() {
     }
 }
 
-/// Whether a licence expression can be fulfilled from the list in `deny.toml`: all parts of each AND, any of each OR.
+/// Whether `deny.toml` allows a licence expression: all operands of each AND, any operand of each OR.
 fn fits(expression: &str) -> bool {
     let manifest = read("deny.toml");
     let allowed = manifest.lines().find_map(|line| line.strip_prefix("allow = [")).unwrap();
@@ -94,7 +94,7 @@ fn fits(expression: &str) -> bool {
     all.clone().all(|part| part.split(" OR ").any(|one| allowed.contains(&one.trim())))
 }
 
-/// Name and line above of every entry of a TOML table of dependencies.
+/// Returns the name of every entry in a TOML table of dependencies, with the line above it.
 fn entries(table: &str) -> Vec<(String, String)> {
     let lines: Vec<&str> = table.lines().collect();
     let entry = |(index, line): (usize, &&str)| {

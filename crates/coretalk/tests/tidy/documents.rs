@@ -1,4 +1,4 @@
-//! Documents: what they name exists, what they show is real, and what has a place in them stands there.
+//! Documents: named things exist, shown output is real, and required contents are present.
 
 use super::{numbered, read, root, rust_files, section, text_files};
 use clap::Parser;
@@ -25,11 +25,11 @@ const RUN_FILE: &str = include_str!("../../../../docs/format/run-file.md");
 const CHANGELOG: &str = include_str!("../../../../CHANGELOG.md");
 const CI: &str = include_str!("../../../../.ci/run");
 
-/// Somebody decides within a minute.
+/// Readers decide within a minute.
 const MAX_WORDS_OF_README: usize = 1_500;
-/// Words that a newcomer learns before the code reads well.
+/// Maximum terms that a newcomer must learn to read the code.
 const MAX_WORDS_OF_GLOSSARY: usize = 30;
-/// A page of a probe is read whole, before its numbers are trusted; queues have four ways to be measured.
+/// Probe pages are read in full before their numbers are trusted; queues have four kinds of measurement.
 const MAX_WORDS_OF_PROBE: usize = 800;
 const MAX_WORDS_OF_QUEUE: usize = 2_000;
 
@@ -95,7 +95,7 @@ fn flags_purposes_and_exit_codes_are_listed_with_their_codes() {
 fn the_output_in_documents_is_real() {
     for path in ["README.md", "docs/guide.md"] {
         let blessing = std::env::var_os("UPDATE_README").is_some();
-        // Read now and not when this was compiled, so that it passes right after an update.
+        // Read at run time, so that the test passes right after an update.
         let document = read(path);
         let mut fresh = String::new();
         let mut commands = 0;
@@ -130,7 +130,7 @@ fn the_output_in_documents_is_real() {
     }
 }
 
-/// Each line of a block for a shell that calls the tool is parsed as it stands.
+/// Parses each line of a shell block that calls the tool.
 #[test]
 fn commands_in_documents_are_understood() {
     let mut commands = 0;
@@ -138,7 +138,7 @@ fn commands_in_documents_are_understood() {
         for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
             for line in block.lines().filter(|line| *line == "coretalk" || line.starts_with("coretalk ")) {
                 let command = line.split(" #").next().unwrap_or_default();
-                // What stands between quotes is one word.
+                // Quoted text is one word.
                 let quoted = |(at, part): (usize, &str)| match at % 2 {
                     1 => part.replace(' ', "_"),
                     _ => part.to_owned(),
@@ -240,7 +240,7 @@ fn the_first_commands_of_the_readme_are_run_and_test_and_the_checks_begin_with_t
     let second = README.find("cargo test --workspace").unwrap();
     let others = ["coretalk latency", "cargo install"].iter().filter_map(|word| README.find(word)).min();
     assert!(first < others.unwrap() && second < others.unwrap(), "the two commands come first");
-    // Building the tests may be a step of its own.
+    // Building the tests may be a separate step.
     let commands = CI
         .lines()
         .map(str::trim_start)
@@ -269,7 +269,7 @@ fn links_between_documents_lead_somewhere() {
     }
 }
 
-/// The anchor that a heading gets: lower case, words joined by hyphens, punctuation left out.
+/// Returns the anchor of a heading: lower case, hyphens for spaces, no punctuation.
 fn anchor_of(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     words
@@ -279,8 +279,8 @@ fn anchor_of(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-/// Documents that a line names: `README.md` and its like, pages of `docs`, and working notes, which do not travel with
-/// the project.
+/// Returns the documents named in a line: `README.md` and the like, pages of `docs`, and working notes that are not
+/// part of the project.
 fn named_documents(line: &str) -> Vec<String> {
     const NOTES: [&str; 6] = ["spec", "interface", "method", "measured", "screens", "style"];
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-');

@@ -1,9 +1,9 @@
-//! No control flow by text that the program itself wrote: a fact keeps its type until it is displayed.
+//! No control flow depends on text that the program itself wrote: facts keep their types until they are displayed.
 
 use super::{numbered, rust_files};
 use std::collections::BTreeMap;
 
-/// What searches or takes text apart. Splitting a list at a character and comparing identifiers is not counted.
+/// Calls that search or split text. Splitting a list at a character and comparing identifiers do not count.
 const CALLS: [&str; 19] = [
     ".contains(\"",
     ".contains('",
@@ -26,10 +26,10 @@ const CALLS: [&str; 19] = [
     ".trim_end_matches(",
 ];
 
-/// Where text of the program is handled.
+/// Paths with code that handles text of the program.
 const SEARCHED: [&str; 3] = ["coretalk/src/", "model/src/", "measure/src/session"];
 
-/// What reads text that others wrote.
+/// Paths with code that reads text from other sources.
 const READERS: [(&str, &str); 5] = [
     ("coretalk/src/args", "arguments"),
     ("coretalk/src/commands/shell.rs", "completions that clap generates"),
@@ -38,7 +38,7 @@ const READERS: [(&str, &str); 5] = [
     ("model/src/formats/", "files of other tools"),
 ];
 
-/// Files that use [`CALLS`], on how many lines, and on what text.
+/// Files that use [`CALLS`], with the number of lines and the kind of text.
 const USES: &[(&str, usize, &str)] = &[
     ("coretalk/src/commands.rs", 1, "arguments"),
     ("coretalk/src/commands/facts.rs", 3, "arguments"),
@@ -101,7 +101,7 @@ fn nothing_reads_text_that_the_program_wrote() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether a line compares with a text that is no identifier.
+/// Whether a line compares with a text that is not an identifier.
 fn compares_words(line: &str) -> bool {
     let compared = ["== \"", "!= \""].iter().flat_map(|operator| line.split(operator).skip(1));
     let is_identifier = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
