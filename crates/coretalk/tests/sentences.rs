@@ -225,16 +225,8 @@ fn every_sentence_is_printed() {
     let target = root.join("target");
     std::fs::create_dir_all(&target).unwrap();
     std::fs::write(target.join("sentences.txt"), page).unwrap();
-    for known in SAMPLES {
-        assert!(
-            all.iter().any(|text| text.contains(known)),
-            "`{known}` is not among {} sentences",
-            all.len()
-        );
-    }
+    assert!(all.len() > 1000, "only {} sentences were found", all.len());
 }
-
-const SAMPLES: [&str; 0] = [];
 
 #[test]
 fn a_template_holds_its_arguments_and_nothing_of_tests_or_of_reasons() {

@@ -60,7 +60,7 @@ impl RunFile {
         let (mut series, mut place) = (None, None);
         if let Some(settings) = self.series_settings()? {
             let record = self.series_record(&settings)?;
-        // A comparison is stored as series: each trial is a piece of work on a placement.
+            // A comparison is stored as series: each trial is a piece of work on a placement.
             if let Some(settings) = PlaceSettings::of_series(&settings) {
                 let result = analyse_places(&settings, &record);
                 place = Some(PlaceReport { settings, result });
@@ -125,7 +125,7 @@ impl RunFile {
         Ok(record)
     }
 
-    /// Everything that its visits said.
+    /// Reads all visits.
     ///
     /// # Errors
     /// As [`report`](RunFile::report).

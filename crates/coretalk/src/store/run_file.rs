@@ -22,7 +22,7 @@ pub(super) const MAX_CPUS: usize = 8192;
 /// First bytes of every SQLite file.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// How long to wait for another process that is just writing a slot.
+/// Maximum wait for another process that is writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// A run file opened for reading.
