@@ -1,6 +1,6 @@
-//! Series: what every probe but the latency map measures. A probe lists trials ([`TrialSpec`]: parameters and
-//! placement); passes over them say something ([`PassOutcome`]); all of them are the [`SeriesRecord`]; and
-//! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
+//! Series: the measurements of every probe except the latency map. A probe lists trials ([`TrialSpec`]); each pass over
+//! one has a [`PassOutcome`]; [`analyse_series`], a pure function, derives the [`SeriesResult`] from their
+//! [`SeriesRecord`].
 
 mod aggregates;
 mod analyse;

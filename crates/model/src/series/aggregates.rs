@@ -1,4 +1,4 @@
-//! What passes say in numbers, taken together: medians over them with their intervals, sums, and distributions.
+//! Aggregates over passes: medians with their intervals, sums, and merged distributions.
 
 use super::states::Part;
 use super::{Numbers, PassOutcome, SeriesSettings, TrialResult};
@@ -11,15 +11,12 @@ use crate::stats::{
 use Speaker::{Role, Whole};
 use std::collections::BTreeMap;
 
-/// Passes of the second analysis that take so many times those of the first are passes of another kind.
+/// Minimum ratio of pass durations, second analysis to first, at which the two kinds of passes are not mixed.
 const MUCH_LONGER: f64 = 1.5;
 
-/// Whose numbers are meant.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Speaker {
-    /// Those of all roles together.
     Whole,
-    /// Those that one role has for itself.
     Role(usize),
 }
 
@@ -32,7 +29,7 @@ impl Speaker {
     }
 }
 
-/// Puts what some passes say in numbers into a result that has none. `alike` are those of them that a median is taken over.
+/// Fills an empty result from `passes`; medians are taken over `alike`, a subset of them.
 pub(super) fn fill(
     settings: &SeriesSettings,
     passes: &[&PassOutcome],
@@ -64,23 +61,21 @@ pub(super) fn fill(
     (result.values, result.medians_ns) = (values, medians(settings, alike, of));
 }
 
-/// Positions of the passes that a median is taken over: those of the second analysis alone where they are much longer.
-/// Order statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second
-/// analysis was decided by the others.
+/// Positions of the passes for medians: only those of the second analysis if they are much longer, because short passes
+/// scatter more. This adds no bias: the first passes only decided whether there is a second analysis.
 pub(super) fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
     let all: Vec<usize> = (0..passes.len()).collect();
     second_analysis(passes, &all).to_vec()
 }
 
-/// The same of the passes of a state.
 pub(super) fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
     second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
 }
 
-/// Of some passes, by their positions, those of the second analysis where they are to speak alone.
+/// Of the passes at positions `some`, those of the second analysis if they are much longer than the others.
 fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
     let (first, second) = some.split_at(some.partition_point(|&pass| pass < ANALYSES[0]));
-    // Medians: a pass that was held up is no longer one.
+    // Medians, so that a single delayed pass does not decide.
     let typical =
         |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
     match (typical(first), typical(second)) {
@@ -89,7 +84,6 @@ fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
     }
 }
 
-/// Counts that are declared to be those of all passes, and not of the largest state alone.
 pub(super) fn count_over_states(settings: &SeriesSettings, all: &[&PassOutcome], result: &mut TrialResult) {
     for quantity in settings.quantities.of_probe(&result.spec.probe) {
         let of_pass = |pass: &&PassOutcome| pass.observed.numbers.counts.get(quantity.id).copied();
@@ -101,7 +95,6 @@ pub(super) fn count_over_states(settings: &SeriesSettings, all: &[&PassOutcome],
     }
 }
 
-/// What every pass said under each name, in the order of passes.
 fn by_name<'a>(
     passes: &[&'a PassOutcome],
     of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
@@ -119,14 +112,12 @@ fn by_name<'a>(
     all
 }
 
-/// What one pass said under a name.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     process: Option<u32>,
     value: f64,
 }
 
-/// Medians of the distributions of passes, with intervals over passes.
 pub(super) fn medians(
     settings: &SeriesSettings,
     passes: &[&PassOutcome],
@@ -139,7 +130,6 @@ pub(super) fn medians(
     estimates(&by_name(passes, of_pass), settings.precision, Resolution::Bucket)
 }
 
-/// What passes say in numbers, aggregated as the probe declares, with intervals over passes.
 pub(super) fn values(
     settings: &SeriesSettings,
     probe: &str,
@@ -163,7 +153,7 @@ pub(super) fn values(
             let values: Vec<f64> = said[name].iter().map(|said| said.value).collect();
             *estimate = interval(&values).unwrap_or(*estimate);
         }
-        // A value beyond its bounds stays as it was seen.
+        // A point outside its declared range is kept as measured.
         if let Some(range) = quantity.range.filter(|[least, most]| (*least..=*most).contains(&estimate.point))
         {
             *estimate = estimate.within(range);
@@ -172,7 +162,7 @@ pub(super) fn values(
     values
 }
 
-/// The median over all events of a value that passes say their own median of, as near as these tell it.
+/// Approximates the median over all events by the median of the passes' medians, weighted by their events.
 fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Option<f64> {
     let mut told: Vec<(f64, u64)> = passes
         .iter()
@@ -180,7 +170,7 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
         .filter_map(|numbers| Some((*numbers.values.get(name)?, *numbers.counts.get(events)?)))
         .collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Wide sums: a file can hold any counts.
+    // `u128`, because a file can hold any counts.
     let total: u128 = told.iter().map(|&(_, events)| u128::from(events)).sum();
     let mut seen = 0;
     told.iter().find_map(|&(value, events)| {
@@ -189,12 +179,11 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
     })
 }
 
-/// How finely passes report a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Resolution {
-    /// As it is: a ratio of 0 or a count that never changes needs no floor.
+    /// Exact: a ratio of 0 or a count that never changes needs no floor.
     Exact,
-    /// To the width of a bucket of a histogram: passes that fall into one bucket are not known better than others.
+    /// The width of a histogram bucket: passes that fall into one bucket still have that uncertainty.
     Bucket,
 }
 
@@ -208,8 +197,8 @@ fn estimates(
         .collect()
 }
 
-/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"); of
-/// passes that processes of a runtime made the mean over processes, with theirs.
+/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"). For
+/// passes of runtime processes, the mean over processes with its interval.
 fn estimate(said: &[Said], precision: f64, resolution: Resolution) -> Option<Estimate> {
     let values: Vec<f64> = said.iter().map(|said| said.value).collect();
     let is_constant = values.windows(2).all(|pair| pair[0] == pair[1]);

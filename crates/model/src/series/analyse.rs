@@ -1,4 +1,4 @@
-//! [`analyse_series`]: from what the passes said to what follows from it.
+//! [`analyse_series`]: derives the result from the record.
 
 use super::aggregates::Speaker::{Role, Whole};
 use super::aggregates::{alike, count_over_states, fill, medians, of_part, values};
@@ -15,7 +15,7 @@ use super::{
 use crate::runtime::{helpers, names};
 use crate::{CpuId, Flag, Reason, Topology};
 
-/// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
+/// Derives the result of a run. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
     let gate = ConcurrencyGate::of(topology, settings, record);
     let watch = SentinelWatch::of(settings, record);
@@ -31,7 +31,7 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
     }
 }
 
-/// What follows for a trial; for each of its roles where these say something of their CPUs for themselves.
+/// The result of a trial, or one for each of its roles if they report numbers of their own CPUs.
 fn trial(
     settings: &SeriesSettings,
     gate: &ConcurrencyGate,
@@ -43,7 +43,7 @@ fn trial(
     let Counted { passes: counted, bias } = gate.counted(record, index);
     let all = without_slices(&counted);
     let parts = split(settings, watch, spec, &all, &alike(&all));
-    // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
+    // Reports only the largest state; never aggregates across states.
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
     let alike = of_part(&all, &parts[0]);
     let mut result = TrialResult {
@@ -102,7 +102,6 @@ fn trial(
     spec.placement.iter().enumerate().map(of_role).collect()
 }
 
-/// The states of a trial, the largest first; none where it held still.
 fn trial_states(
     settings: &SeriesSettings,
     spec: &TrialSpec,
@@ -347,7 +346,7 @@ mod tests {
         let interval = |trial: &TrialResult| (trial.values["waker_ns"].low, trial.values["waker_ns"].high);
         let long = record(&[(105.0, 40); 16]);
         assert_eq!((interval(&long), long.passes, long.counts["samples"]), ((105.0, 105.0), 24, 72));
-        // One that was held up makes the others no shorter, and a few say less than all.
+        // One delayed pass does not make the others short, and a few long ones are no second analysis.
         let alike = [[(105.0, 10); 15].as_slice(), &[(104.0, 5_000)]].concat();
         assert!(interval(&record(&alike)).0 < 101.0);
         assert!(interval(&record(&[(105.0, 40); 7])).0 < 101.0);
@@ -415,7 +414,6 @@ mod tests {
         assert_eq!(failed(&[]).reason_for_no_result(&[]), None, "the run ended before");
         let measured = analyse_series(&flat(), &settings(), &record_of(&[100.0]));
         assert_eq!(measured.reason_for_no_result(&[]), None);
-        // What a CPU took with it is no reason for the others, for which there was no time.
         let left = [Departure { cpu: CpuId(1), after: Picos::from_ms(5), why: Absence::Offline }];
         let short = SeriesResult { budget_ended: true, ..failed(&[1]) };
         assert_eq!(failed(&[1]).reason_for_no_result(&left), Some(&no_thread));

@@ -1,4 +1,4 @@
-//! [`ConcurrencyGate`]: which passes made beside other trials count, relation by relation.
+//! [`ConcurrencyGate`]: which passes that ran concurrently with other trials count, by relation.
 
 use super::evidence::hangs_on_slices;
 use super::headline::headline_of_pass;
@@ -10,47 +10,44 @@ use crate::stats::{ANALYSES, Estimate, median};
 use crate::{Relation, Topology};
 use std::collections::BTreeMap;
 
-/// How far concurrent passes may lie from passes alone: what is asked of the values, and no less than the gate of a
-/// map asks, which takes evidence that trials of milliseconds do not give.
+/// Largest accepted difference between concurrent passes and passes alone: the requested precision, but at least the
+/// margin of a map, which takes more evidence than trials of milliseconds give.
 pub fn concurrency_margin(settings: &SeriesSettings) -> f64 {
     settings.precision.max(GATE_MARGIN)
 }
 
-/// What is known of concurrency: whether passes made beside other trials say what passes made alone say.
-///
-/// Only passes of the first analysis judge, so that a verdict holds from then on.
+/// Whether concurrent passes agree with passes made alone, decided only by passes of the first analysis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConcurrencyGate {
-    /// The relation of each trial of two roles; none where a trial hangs on time slices, which is no number that
-    /// concurrency could spoil.
+    /// The relation of each two-role trial; `None` if it depends on time slices, which concurrency cannot spoil.
     relations: Vec<Option<Relation>>,
     outcomes: Vec<GateOutcome>,
-    /// Relations that no kind of trial is shown to differ in, by concurrency.
+    /// Relations in which no kind of trial significantly differs under concurrency.
     bounded: Vec<Relation>,
-    /// Most trials at the same time.
+    /// Largest number of concurrent trials.
     most: u32,
 }
 
 /// The passes of a trial that its numbers are taken over.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted<'a> {
-    /// In the order made.
+    /// In the order of execution.
     pub passes: Vec<&'a PassOutcome>,
-    /// What concurrency does to them; `None` where it is proven harmless, or they were made alone.
+    /// Effect of concurrency; `None` if proven harmless, or if the passes ran alone.
     pub bias: Option<Bias>,
 }
 
-/// What the gate knows of concurrent passes that it did not prove harmless, where too few were made alone.
+/// Possible bias of concurrent passes, if it is not proven harmless and too few passes ran alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bias {
-    /// No difference is shown; the logarithm of (concurrent ÷ alone) lies in this 90 % interval.
+    /// No significant difference; the logarithm of (concurrent ÷ alone) is in this 90 % interval.
     Bounded(Estimate),
-    /// Some trials are shown to differ, or nothing was measured both ways.
+    /// Some trials differ significantly, or nothing was measured both ways.
     Unbounded,
 }
 
 impl ConcurrencyGate {
-    /// What a record says of concurrency.
+    /// Judges the concurrent passes of a record.
     pub fn of(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> ConcurrencyGate {
         let concurrent_of =
             |trial: usize| record.outcomes(trial).map(|pass| pass.concurrent).max().unwrap_or(0);
@@ -82,7 +79,7 @@ impl ConcurrencyGate {
         ConcurrencyGate { relations, outcomes, bounded, most: 1 + concurrent.iter().max().unwrap_or(&0) }
     }
 
-    /// How trials were made.
+    /// Whether trials ran serially or in parallel.
     pub fn regime(&self) -> Regime {
         match self.most {
             0 | 1 => Regime::Serial,
@@ -100,8 +97,8 @@ impl ConcurrencyGate {
         self.outcomes.iter().find(|outcome| outcome.relation == relation && !outcome.equivalent)
     }
 
-    /// The passes of a trial that count: all of them where concurrency is proven harmless; else those made alone, once
-    /// there is a first analysis of them, and the concurrent ones until then.
+    /// The passes of a trial that count: all if concurrency is proven harmless; else those made alone if they suffice
+    /// for a first analysis, and the concurrent ones until then.
     pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
         let Some(refusal) = self.refusal(trial) else { return Counted { passes, bias: None } };
@@ -117,11 +114,11 @@ impl ConcurrencyGate {
     }
 }
 
-/// Compares the trials of a relation that were made both ways, trial by trial.
+/// Compares the trials of a relation that ran both ways, trial by trial.
 ///
-/// Trials of a relation may differ in more than their pair (another queue, another capacity). Where most of them do not
-/// mind concurrency and some kind of them does, the whole would pass: so no kind may be *shown* to differ either. The
-/// second value is whether the bias bounds what concurrency does to each of them.
+/// Trials of a relation may differ in more than their pair (another queue, another capacity). If concurrency affects
+/// only a minority, the whole would pass: so no kind of trial may differ *significantly* on its own. The second value
+/// is whether the bias bounds the effect of concurrency on each of them.
 fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
@@ -156,7 +153,6 @@ fn judge(
     (outcome, alike && bias.is_some_and(|bias| bias.is_bounded()))
 }
 
-/// What a trial is judged by, as the median over passes of the first analysis concurrently and alone.
 fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> Option<[f64; 2]> {
     let first = record.passes(trial).iter().filter(|entry| (entry.pass as usize) < ANALYSES[0]);
     let passes: Vec<&PassOutcome> = first.filter_map(|entry| entry.outcome.as_ref().ok()).collect();
@@ -197,7 +193,7 @@ mod tests {
         Topology::flat((0..2 * PAIRS).map(CpuId).collect())
     }
 
-    /// So many passes of each trial, of which these are made alone; concurrency changes trials of a capacity by a factor.
+    /// `passes` passes per trial; `alone` tells which ran alone, and `factor` the effect of concurrency by capacity.
     fn record(passes: u32, alone: impl Fn(u32) -> bool, factor: impl Fn(f64) -> f64) -> SeriesRecord {
         let mut record = SeriesRecord::new();
         for pass in 0..passes {

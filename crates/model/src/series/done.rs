@@ -1,4 +1,4 @@
-//! When a trial has passes enough: whether it is done, and how far its passes so far scatter.
+//! Stopping rule of trials, and the scatter of their first passes.
 
 use super::aggregates::{Speaker::Whole, alike, medians, of_part, values};
 use super::evidence::{hangs_on_slices, without_slices};
@@ -7,8 +7,8 @@ use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
 use crate::stats::{ANALYSES, Analysis, Decision, Estimate, MIN_PASSES, decide, median};
 
-/// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
-/// for, or more passes would not help. Concurrent passes count where the gate lets them, and those of the largest state.
+/// Whether a trial has enough passes, decided only at the two analyses (8 and 24 passes): its headline is as narrow as
+/// requested, or more passes would not help. Counts the concurrent passes that the gate accepts, in the largest state.
 pub fn is_done(
     settings: &SeriesSettings,
     gate: &ConcurrencyGate,
@@ -23,24 +23,23 @@ pub fn is_done(
     if passes.len() >= ANALYSES[1] {
         return true;
     }
-    // Nothing is decided before an analysis, nor between two.
     if passes.len() < ANALYSES[0] {
         return false;
     }
-    // What hangs on time slices gets no narrower, and is no property of what was asked about.
+    // The scheduler quantum neither gets narrower nor is a property of the measured subject.
     if hangs_on_slices(&passes) {
         return true;
     }
     if !Analysis::is_due(passes.len(), ANALYSES.len() as u32) {
         return false;
     }
-    // Where the machine moved, the rest is made until its largest state has an interval.
+    // If the largest state has no interval yet, more passes are made.
     let Some(width) = width(settings, watch, trial, &passes) else { return false };
     decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
 }
 
-/// How far the interval of a trial's headline reaches over the passes of its first analysis, as a share of it:
-/// how far passes of that length scatter. `None` before it, and where the largest state has no interval.
+/// Relative half width of the headline over the passes of the first analysis. `None` before that analysis, and if the
+/// largest state has no interval.
 pub fn first_width(
     settings: &SeriesSettings,
     gate: &ConcurrencyGate,
@@ -51,8 +50,8 @@ pub fn first_width(
     width(settings, watch, trial, gate.counted(record, trial).passes.get(..ANALYSES[0])?)
 }
 
-/// Whether a trial cannot be done at its first analysis, whatever its other passes say: those so far lie further apart
-/// than asked for, and the interval of eight passes is their whole range.
+/// Whether a trial cannot be done at its first analysis: the passes so far already scatter by more than the requested
+/// precision, and the interval of eight passes is their whole range.
 pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> bool {
     let Some(spec) = settings.trials.get(trial) else { return false };
     let values: Vec<f64> =
@@ -63,7 +62,7 @@ pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: 
     median(&values).is_some_and(|median| (high - median).max(median - low) > settings.precision * median)
 }
 
-/// How far the interval of the headline over these passes reaches, relative, of the largest state; `None` where that has none.
+/// Relative half width of the headline in the largest state of these passes; `None` if that state is too small.
 fn width(
     settings: &SeriesSettings,
     watch: &SentinelWatch,

@@ -1,4 +1,4 @@
-//! What went on around the passes of a trial: flags, how busy its roles kept their CPUs, and switches of its threads.
+//! Disturbances around the passes of a trial, CPU utilisation of its roles, and context switches of its threads.
 
 use super::PassOutcome;
 use super::headline::value_of_pass;
@@ -7,8 +7,8 @@ use crate::recording::{clock_moved, was_stolen};
 use crate::stats::Estimate;
 use crate::{Flag, Flags, flags};
 
-/// The flags of a trial: those that its passes report of themselves, and what went on around the `alike` ones that its
-/// value is made of. `judged` is the name of that value with its interval.
+/// The flags of a trial: those set by its passes, and those from disturbances around the `alike` passes, from which its
+/// value is taken. `judged` is the name of that value with its interval.
 pub(super) fn flags(
     all: &[&PassOutcome],
     alike: &[&PassOutcome],
@@ -26,26 +26,23 @@ pub(super) fn flags(
     flags
 }
 
-/// The passes of a trial that its number is taken from: all but those that hung on time slices, where these are not most. A
-/// runtime that polls before it sleeps now and then hands over at the end of slices alone, which says nothing of its other
-/// passes. Where most passes do, the trial is one of time slices, and all of them stay.
+/// Removes the passes that depended on time slices, unless they are the majority. A runtime that polls before it sleeps
+/// occasionally hands over only at the end of a slice, which does not concern its other passes.
 pub(super) fn without_slices<'a>(passes: &[&'a PassOutcome]) -> Vec<&'a PassOutcome> {
     let hangs = |pass: &PassOutcome| pass.observed.flags.contains(Flag::SharedSpin);
     let hanging = passes.iter().filter(|pass| hangs(pass)).count();
     passes.iter().copied().filter(|pass| 2 * hanging > passes.len() || !hangs(pass)).collect()
 }
 
-/// Whether most passes of a trial hang on time slices, which is no number of what was asked about.
 pub(super) fn hangs_on_slices(passes: &[&PassOutcome]) -> bool {
     without_slices(passes).iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin))
 }
 
-/// Whether so many of the passes are left out that the others may be no fair sample of them.
+/// Whether the passes that were kept may be a biased sample because too many were removed.
 pub(super) fn are_many_left_out(kept: usize, all: usize) -> bool {
     (all - kept) as f64 > TAINTED_SHARE * all as f64
 }
 
-/// What went on around a pass.
 fn evidence(pass: &PassOutcome) -> Flags {
     let mut seen = Flags::NONE;
     for (flag, found) in [
@@ -53,7 +50,7 @@ fn evidence(pass: &PassOutcome) -> Flags {
         (Flag::Steal, was_stolen(pass.steal_ms, pass.elapsed)),
         (Flag::Load, pass.others_busy),
         (Flag::Quota, pass.quota),
-        // A thread that a quota stops while its clock is probed reads a slow one.
+        // A quota that stops the thread during the clock probe fakes a slow clock.
         (Flag::Freq, !pass.quota && pass.roles.iter().any(|role| role.core_ghz.is_some_and(clock_moved))),
     ] {
         if found {
@@ -63,7 +60,7 @@ fn evidence(pass: &PassOutcome) -> Flags {
     seen
 }
 
-/// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
+/// Clears the flags for lost CPU time, for probes that measure lost CPU time.
 pub(super) fn of_lost_time(mut flags: Flags) -> Flags {
     for found in [Flag::Steal, Flag::Preempted] {
         flags.clear(found);

@@ -1,5 +1,5 @@
-//! [`headline`], [`displayed_value`] and [`TimeUnit`]: by which of its numbers a trial is judged, which one is shown, and
-//! in what unit. Tables put the shown one first, and pictures draw it: both read this choice.
+//! [`headline`], [`displayed_value`] and [`TimeUnit`]: the number that a trial is judged by, the number that represents
+//! it in tables and pictures, and the unit.
 
 use super::{PassOutcome, SeriesSettings, TrialResult};
 use crate::stats::Estimate;
@@ -7,10 +7,10 @@ use crate::{Flag, Histogram};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A name by which trials are judged, of one probe or of all.
+/// The name of a number that trials are judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// The probe; `None` where it holds for the trials of every probe.
+    /// The probe; `None` for trials of every probe.
     pub probe: Option<String>,
     /// The name of a distribution or a value.
     pub name: String,
@@ -23,7 +23,6 @@ impl Headline {
 }
 
 impl From<&str> for Headline {
-    /// Reads it as it is displayed.
     fn from(text: &str) -> Headline {
         match text.split_once('/') {
             Some((probe, name)) => Headline { probe: Some(probe.to_owned()), name: name.to_owned() },
@@ -33,7 +32,7 @@ impl From<&str> for Headline {
 }
 
 impl fmt::Display for Headline {
-    /// `slept`; of one probe alone `wake/slept`.
+    /// `slept`, or `wake/slept` for a single probe.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.probe {
             Some(probe) => write!(f, "{probe}/{}", self.name),
@@ -42,8 +41,8 @@ impl fmt::Display for Headline {
     }
 }
 
-/// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
-/// widest of all that it has where it has none of them.
+/// The estimate that a trial is judged by: that of the first headline found among its distributions and values, or its
+/// widest estimate if there is none.
 pub fn headline<'a>(
     settings: &'a SeriesSettings,
     probe: &str,
@@ -53,7 +52,7 @@ pub fn headline<'a>(
     named_headline(settings, probe, medians_ns, values).map(|(_, estimate)| estimate)
 }
 
-/// The same with its name.
+/// The name and estimate of the headline that a trial is judged by.
 pub fn named_headline<'a>(
     settings: &'a SeriesSettings,
     probe: &str,
@@ -67,13 +66,10 @@ pub fn named_headline<'a>(
     headlines(settings, probe).find_map(named).or_else(widest)
 }
 
-/// The names by which trials of a probe are judged, the first of which counts.
 fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Item = &'a str> {
     settings.headlines.iter().filter(move |headline| headline.holds_for(probe)).map(|it| it.name.as_str())
 }
 
-/// The name by which a trial is judged, and what each of its passes says under it; `None` where they have none of the
-/// names.
 pub(super) fn named_headline_of_passes<'a>(
     settings: &'a SeriesSettings,
     probe: &str,
@@ -83,23 +79,20 @@ pub(super) fn named_headline_of_passes<'a>(
     headlines(settings, probe).map(all).find(|(_, values)| values.iter().any(Option::is_some))
 }
 
-/// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
 pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
     headlines(settings, probe).find_map(|name| value_of_pass(pass, name))
 }
 
-/// The median of the distribution of that name in a pass, or the value.
 pub(super) fn value_of_pass(pass: &PassOutcome, name: &str) -> Option<f64> {
     let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
     let numbers = &pass.observed.numbers;
     numbers.histograms.get(name).and_then(median).or_else(|| numbers.values.get(name).copied())
 }
 
-/// The name of the distribution or value that a trial is shown by; `None` where it has nothing.
-///
-/// That is the name by which it is judged, unless its probe declares [another](crate::quantity::Quantity::displayed).
+/// The name of the distribution or value that represents a trial: the headline, unless its probe declares
+/// [another](crate::quantity::Quantity::displayed). `None` if it has no number.
 pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a str> {
-    // Of a pair that cannot keep up with a rate no delay is known, and the rate that it reached is none.
+    // If a pair cannot keep up with the requested rate, its delay is unknown, and the rate it reached is not a delay.
     if trial.flags.contains(Flag::Saturated) {
         return None;
     }
@@ -110,18 +103,18 @@ pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult)
     known.or_else(|| judged_by().map(|(name, _)| name))
 }
 
-/// A unit of times.
+/// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeUnit {
     /// Its symbol.
     pub name: &'static str,
-    /// Nanoseconds in it.
+    /// Nanoseconds per unit.
     pub ns: f64,
 }
 
-/// A median below this loses its digits in microseconds: 50 ns would read 0.1 µs in a map, and 40 ns nothing at all.
+/// Medians below this lose digits in microseconds: in a map, 50 ns would read 0.1 µs and 40 ns 0.0.
 const MIN_NS: f64 = 100.0;
-/// Where no median reaches a microsecond and a half all of them are told in nanoseconds.
+/// If no median reaches this, all are shown in nanoseconds.
 const FEW_NS: f64 = 1_500.0;
 
 impl TimeUnit {
@@ -130,8 +123,7 @@ impl TimeUnit {
     /// 1 µs.
     pub const MICROSECONDS: TimeUnit = TimeUnit { name: "µs", ns: 1e3 };
 
-    /// The unit in which the smallest of some medians keeps its digits: microseconds, where all of them can be told so.
-    /// Microseconds where there is none.
+    /// The unit in which the smallest of some medians keeps its digits; microseconds if there is no median.
     ///
     /// ```
     /// # use coretalk_model::series::TimeUnit;

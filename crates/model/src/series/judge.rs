@@ -1,5 +1,4 @@
-//! [`judge`]: how far a trial may be trusted, and why no further; [`half_step_of`]: how finely the clock has read the
-//! events that a median, or a value made of one, rests on.
+//! [`judge`]: grade and reason of a trial; [`half_step_of`]: clock resolution of a median or a value derived from one.
 
 use super::headline::{headline, named_headline, value_of_pass};
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
@@ -10,16 +9,15 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::iter;
 
-/// How wide the interval is that a trial is judged by, as a share of its point.
 #[derive(Debug, Clone, Copy)]
 struct Widths {
-    /// For what passes say of each other alone.
+    /// From the scatter of passes only.
     of_passes: f64,
-    /// With the steps of the clock.
+    /// Including the steps of the clock.
     whole: f64,
 }
 
-/// Widens what rests on medians of events that the clock has read in steps.
+/// Widens estimates that derive from medians of events by the resolution of the clock.
 pub(super) fn widen(
     settings: &SeriesSettings,
     probe: &str,
@@ -34,7 +32,6 @@ pub(super) fn widen(
     }
 }
 
-/// The same of a result, in each of its states.
 fn widen_states(settings: &SeriesSettings, result: &mut TrialResult) {
     let (probe, histograms) = (&result.spec.probe, &result.histograms);
     widen(settings, probe, histograms, &mut result.medians_ns, &mut result.values);
@@ -46,8 +43,7 @@ fn widen_states(settings: &SeriesSettings, result: &mut TrialResult) {
     }
 }
 
-/// Widens what a trial is judged by, in each of its states, to what it may be alone: the logarithm of (concurrent ÷ alone)
-/// lies in an interval.
+/// Widens the headlines of a result and its states by the interval of the logarithm of (concurrent ÷ alone).
 pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, result: &mut TrialResult) {
     let probe = &result.spec.probe;
     let states = result.states.iter_mut().map(|state| (&mut state.medians_ns, &mut state.values));
@@ -62,8 +58,8 @@ pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, resul
     }
 }
 
-/// Widens what the clock cannot tell more closely, and notes doubts, grade and reason. So many passes are `counting`: those
-/// of the largest state; `passes` are those of them that a median is taken over.
+/// Widens estimates by the clock's resolution, and sets flags, grade and reason. `counting` is the number of passes in
+/// the largest state; medians are taken over `passes`, a subset of them.
 pub(super) fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
@@ -99,10 +95,9 @@ pub(super) fn judge(
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         result.flags.set(Flag::WideCi);
     }
-    // The clock is the reason where the passes alone would not have made it wide.
+    // The clock is to blame if the scatter of passes alone is within the precision.
     let is_coarse = widths.is_some_and(|widths| is_wide(widths.whole) && !is_wide(widths.of_passes));
     let Some(Widths { whole: width, .. }) = widths else {
-        // Passes were made, and nothing of them became a number.
         let reason = match result.flags.contains(Flag::Saturated) {
             true => saturated(record, index),
             false => "no event could be counted".into(),
@@ -110,8 +105,7 @@ pub(super) fn judge(
         (result.grade, result.reason) = (Some(Grade::D), Some(reason));
         return;
     };
-    // A grade is of the number that the trial is shown by. Where that is not what it is judged by (rare gaps), its own
-    // interval may be far wider than was asked for.
+    // The grade describes the displayed number, which may be less precise than the headline (rare gaps).
     let told = displayed_value(settings, result).and_then(|name| result.values.get(name));
     let (width, flags) = match told.map(Estimate::relative_reach).filter(|of_told| *of_told > width) {
         Some(of_told) if is_wide(of_told) => (of_told, result.flags.with(Flag::WideCi)),
@@ -119,8 +113,7 @@ pub(super) fn judge(
         None => (width, result.flags),
     };
     result.grade = Some(Grade::of(flags, width, repeated(settings, passes, result)));
-    // What took the number away comes before what would make one doubtful, and a failure before what is no fault of the
-    // thing that is measured.
+    // A lost number takes precedence over doubts, and failures over disturbances from outside.
     result.reason = match telling(&failures) {
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
         Some(failure) => {
@@ -134,7 +127,6 @@ pub(super) fn judge(
     };
 }
 
-/// What a rate that was not kept has taken away.
 fn saturated(record: &SeriesRecord, index: usize) -> Reason {
     match record.outcomes(index).all(|pass| pass.observed.flags.contains(Flag::Saturated)) {
         true => "no pass kept the send rate: no latency".into(),
@@ -142,12 +134,11 @@ fn saturated(record: &SeriesRecord, index: usize) -> Reason {
     }
 }
 
-/// The one of them that says most: a wrong result, or what came last.
+/// The most informative failure: a wrong result, or else the last one.
 fn telling<'a>(failures: &[&'a TrialFailure]) -> Option<&'a TrialFailure> {
     failures.iter().find(|failure| failure.is_wrong()).or(failures.last()).copied()
 }
 
-/// Whether both halves of the passes say what the trial is judged by.
 fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialResult) -> bool {
     let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
     judged.is_some_and(|(name, number)| {
@@ -175,7 +166,7 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
         Flag::Invalid => "the threads disagreed about what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
-        // Those that failed have a reason of their own.
+        // Failed passes have a reason of their own.
         Flag::FailedPasses => "passes that handed over at the end of time slices are left out".into(),
         Flag::Cold => "the runtime had not warmed up".into(),
         Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
@@ -185,15 +176,14 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
     }
 }
 
-/// Values that are read so often are steps of a clock; a fine one reads hardly any value twice, unless all are alike to a
-/// thousandth: then the values beside them are read, too.
+/// Minimum count of a value to be a step of a coarse clock. A fine clock hardly repeats a value, unless all readings
+/// agree to a thousandth: then the neighbouring values are read, too.
 const FEWEST: u64 = 8;
-/// The value beside, as a share of the one in the middle: fewer are strays between two steps.
+/// Minimum count of the neighbouring value, as a share of the median's; fewer are strays between two steps.
 const BESIDE_SHARE: f64 = 0.01;
 
-/// What half a step of the clock moves the number `name` of a probe by, in nanoseconds: the median of the distribution of
-/// that name, or a value that is declared to be taken from the median of another. `None` where no steps are seen, and for
-/// what rests on no distribution.
+/// Effect of half a clock step on the number `name` of a probe, in nanoseconds: for the median of the distribution of
+/// that name, or a value declared to derive from another median. `None` if there are no steps or no distribution.
 pub(super) fn half_step_of<H: Borrow<Histogram>>(
     quantities: &Quantities,
     probe: &str,
@@ -205,11 +195,11 @@ pub(super) fn half_step_of<H: Borrow<Histogram>>(
     Some(half_step_ns(distribution(of)?.borrow())? * factor)
 }
 
-/// Half the distance from the median to the nearest other value that was read often, in nanoseconds: a median of events
-/// that are read in steps is known no better. `None` where the distribution does not look read in steps.
+/// Half the distance from the median to the nearest other frequent value, in nanoseconds: the resolution of a median of
+/// events that a coarse clock reads. `None` if the distribution shows no steps.
 ///
-/// Sound for differences of two readings: of a duration of k + f steps a share f is read as k + 1 and the rest as k, so
-/// that their median is k or k + 1, whichever is nearer, where events begin anywhere between two steps.
+/// Valid for differences of two readings: a duration of k + f steps reads k + 1 with probability f and k otherwise, so
+/// the median is the nearer of both, if events begin anywhere between two steps.
 fn half_step_ns(histogram: &Histogram) -> Option<f64> {
     let middle = histogram.count().div_ceil(2);
     let read: Vec<(u64, u64)> = histogram.iter().collect();
@@ -236,7 +226,6 @@ mod tests {
     use crate::series::{Parameters, ProcessResult, SeriesEntry};
     use crate::tests::{between, spec};
 
-    /// A trial that eight passes gave a narrow number, and others nothing.
     fn judged(failures: &[TrialFailure], processes: usize) -> TrialResult {
         let spec = spec("wake", Parameters::default(), &[0, 1]);
         let headlines = vec!["wake/waker_ns".into()];
@@ -282,7 +271,6 @@ mod tests {
         let left = judged(std::slice::from_ref(&ended), 0);
         assert!(left.flags.contains(Flag::FailedPasses) && !left.flags.contains(Flag::Invalid));
         assert_eq!(left.reason, Some(Reason::failed(Some([1, 9]), &ended)));
-        // Neither is a fault of what was measured.
         let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
         assert!(judged(&[TrialFailure::Interrupted, lost], 0).flags.is_empty());
     }

@@ -1,24 +1,22 @@
-//! [`LoadCurve`]: how busy the measured threads kept each CPU while a run went on.
+//! [`LoadCurve`]: how busy the measured threads kept each CPU during a run.
 
 use super::{SeriesRecord, SeriesSettings};
 use crate::{CpuId, Picos};
 use std::collections::BTreeMap;
 
-/// Steps of a curve: as many as fit beside a name on a narrow terminal.
+/// Number of steps in a curve: as many as fit after a name on a narrow terminal.
 const STEPS: usize = 60;
 
-/// CPU time of measured threads as a share of each step of time.
+/// CPU time of measured threads as a share of each time step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadCurve {
-    /// How long a step is. Segments follow each other without what lay between them.
+    /// Length of a step. The time between segments is left out.
     pub step: Picos,
-    /// Each CPU that took part, in the order of its number, with its share in each step; `None` where the system does
-    /// not say what a thread took there.
+    /// Each CPU that took part, by number, with its share in each step; `None` if the system does not report it.
     pub cpus: Vec<(CpuId, Vec<Option<f64>>)>,
 }
 
-/// The curve of a run; `None` where nothing was measured. What a thread took is spread evenly over its pass: the system
-/// tells it once a pass.
+/// The load curve; `None` if nothing was measured. CPU time is spread evenly over a pass: it is reported once per pass.
 pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<LoadCurve> {
     let passes: Vec<_> = settings
         .trials
@@ -27,18 +25,17 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
         .flat_map(|(index, spec)| record.passes(index).iter().map(move |entry| (spec, entry)))
         .filter_map(|(spec, entry)| Some((spec, entry.segment, entry.outcome.as_ref().ok()?)))
         .collect();
-    // From where to where each segment went.
     let mut segments: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     for (_, segment, pass) in &passes {
         let [from, to] = [pass.started.0, pass.started.0.saturating_add(pass.elapsed.0)];
         let known = segments.entry(*segment).or_insert([from, to]);
         *known = [known[0].min(from), known[1].max(to)];
     }
-    // None of the sums wraps: a file can hold any times.
+    // Saturating sums, because a file can hold any times.
     let length = segments.values().fold(0, |sum: u64, [from, to]| sum.saturating_add(to - from));
     let step = length.div_ceil(STEPS as u64).max(1);
     let steps = length.div_ceil(step) as usize;
-    // Time before each segment, so that all of them are one line.
+    // Replaces the end of each segment by the total length of those before it.
     let mut before = 0u64;
     for span in segments.values_mut() {
         let length = span[1] - span[0];

@@ -1,9 +1,9 @@
-//! [`SeriesName`]: the name of a series in a comparison, in its parts.
+//! [`SeriesName`]: the name of a series in a comparison, split into its parts.
 
 use super::Value;
 use crate::CpuId;
 
-/// The name of a series in its parts, as [`TrialSpec::label`](super::TrialSpec::label) and
+/// The parts of the name of a series, as [`TrialSpec::label`](super::TrialSpec::label) and
 /// [`TrialSpec::cpu_list`](super::TrialSpec::cpu_list) write it: `gap_ns=1000000 receiver=looks 0-1`.
 ///
 /// ```
@@ -29,7 +29,7 @@ pub enum NamePart<'a> {
 }
 
 impl<'a> SeriesName<'a> {
-    /// The parts of a name; `None` for one without parameters and CPUs, such as that of a relation.
+    /// Splits a name; `None` for a name without parameters, such as that of a relation.
     pub fn of(name: &'a str) -> Option<SeriesName<'a>> {
         let parts: Vec<NamePart<'_>> =
             name.split(' ').filter(|word| !word.is_empty()).map(NamePart::of).collect();

@@ -1,11 +1,9 @@
-//! What each process of a runtime says of a trial, where processes made its passes.
+//! Results by process of a runtime, for trials whose passes such processes made.
 
 use super::headline::named_headline_of_passes;
 use super::{PassOutcome, ProcessResult, SeriesSettings};
 use crate::stats::median;
 
-/// What the processes that made these passes say, each by the median of what the trial is judged by, in the order of their
-/// first passes; nothing where this program made them.
 pub(super) fn by_process(
     settings: &SeriesSettings,
     probe: &str,

@@ -1,5 +1,5 @@
-//! [`ranking`]: the subjects of a probe (queues, locks, ways to wait), best first, as far as they were measured under one
-//! condition and in one state of the machine. What is printed about "fastest" and "slowest" is decided here.
+//! [`ranking`]: ranks the subjects of a probe (queues, locks, ways to wait) measured under one condition and in one
+//! state of the machine. Every "fastest" and "slowest" in reports comes from here.
 
 use super::{SeriesResult, SeriesSettings, TrialResult, Value, displayed_value, side_by_side};
 use crate::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
@@ -8,71 +8,70 @@ use crate::{CpuId, Flag, Relation, Topology};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a probe found under one condition.
+/// The ranking of a probe under one condition.
 #[derive(Debug, Clone)]
 pub struct Ranking<'a> {
-    /// What is compared.
+    /// The compared quantity.
     pub quantity: &'static Quantity,
-    /// Under which parameters and between which CPUs.
+    /// Parameters and CPUs.
     pub condition: Condition<'a>,
-    /// The first of the trials under this condition.
+    /// The first trial under this condition.
     pub trial: &'a TrialResult,
     /// Subjects with an interval, best first.
     pub subjects: Vec<Subject<'a>>,
-    /// Subjects that were measured under this condition and have no place in the order, as planned.
+    /// Subjects without a rank that were measured under this condition, with the reason.
     pub unranked: Vec<(String, Unranked)>,
     /// What the order says.
     pub verdict: Verdict,
 }
 
-/// What all results of a ranking share.
+/// What all results of a ranking have in common.
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
     /// The parameters that differ among the trials of the probe, in the order of their declaration.
     pub parameters: Vec<(&'a str, &'a Value)>,
-    /// Where the trials of the probe ran on different CPUs: those of the first trial under this condition. A pair stands
-    /// for all pairs of its relation.
+    /// The CPUs of the first trial under this condition, if trials of the probe ran on different CPUs. A pair
+    /// represents all pairs of its relation.
     pub placement: Option<&'a [CpuId]>,
 }
 
-/// What is ranked: one queue, one lock.
+/// A ranked subject: one queue, one lock.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
-    /// Its name, with the parameters that only some subjects have; empty where the probe has one subject alone.
+    /// Its name, with the parameters that only some subjects have; empty if the probe has only one subject.
     pub name: String,
-    /// Its result in the unit of the quantity: of several pairs that of the typical one.
+    /// Its result in the unit of the quantity; of several pairs, the typical one.
     pub value: Estimate,
-    /// Pairs, or other placements, that it is typical of.
+    /// Number of pairs, or other placements, behind the value.
     pub placements: usize,
-    /// Whether a flag of any of its trials says that the value may be wrong by more than its interval.
+    /// Whether a flag says that the value may be wrong by more than its interval, for at least half of the placements.
     pub may_be_wrong: bool,
     /// The first of its trials under this condition.
     pub trial: &'a TrialResult,
 }
 
-/// What the order of the subjects says.
+/// The conclusion from the order of the subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// One subject alone.
+    /// There is only one subject.
     Single,
-    /// The intervals of all subjects overlap each other.
+    /// All intervals have a point in common.
     Alike,
-    /// The first is better than another.
+    /// The first is better than at least one other.
     Ordered {
         /// Subjects whose intervals overlap that of the first.
         like_best: Vec<usize>,
-        /// The last, where its interval does not overlap that of the first and nothing without an interval may be worse.
+        /// The last subject, if it is clearly worse than the first and none without an interval may be worse.
         worst: Option<usize>,
         /// Subjects whose intervals overlap that of the worst.
         like_worst: Vec<usize>,
     },
-    /// Each of these may be the best; empty where no subject has a value.
+    /// Each of these may be the best; empty if no subject has a value.
     CannotTell(Vec<String>),
 }
 
-/// Ranks the subjects of a probe under the condition that [`Preferred`] names for each parameter, between CPUs of the
-/// nearest relation other than threads of one core, among the conditions under which at least half as many subjects can
-/// be ranked as under any. `None` where the probe has no number.
+/// Ranks the subjects of a probe under one condition: the values that [`Preferred`] names, and CPUs of the nearest
+/// relation except SMT siblings, with at least half as many ranked subjects as the best. `None` without numbers.
 pub fn ranking<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -90,7 +89,7 @@ pub fn ranking<'a>(
     Some(ranked(settings, &every.plan, chosen))
 }
 
-/// The same under every condition, those that users ask for first at the beginning.
+/// Ranks the subjects under every condition, the most requested conditions first.
 pub fn rankings<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -103,7 +102,6 @@ pub fn rankings<'a>(
     every.candidates.iter().map(|of| ranked(settings, &every.plan, of)).collect()
 }
 
-/// All conditions of a probe under which something was found.
 struct Every<'a, 'p> {
     plan: Plan<'p>,
     candidates: Vec<Candidate<'a>>,
@@ -143,11 +141,10 @@ impl<'a, 'p> Every<'a, 'p> {
     }
 }
 
-/// The order of the subjects of one condition.
 fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>) -> Ranking<'a> {
     let mut found: Vec<Found<'a>> = Vec::new();
     let mut positions: BTreeMap<String, usize> = BTreeMap::new();
-    // All in the state in which most passes of all of them were made.
+    // Compares all trials in the state that has most of their passes.
     let in_state = side_by_side(&chosen.trials);
     for (&trial, in_state) in chosen.trials.iter().zip(&in_state) {
         let name = plan.name(trial);
@@ -183,7 +180,7 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
             }
         }
     }
-    // One wrong answer is enough.
+    // A single wrong answer disqualifies a subject.
     let is_wrong = |of: &Found<'_>| of.reasons.contains(&Unranked::WrongAnswer);
     found.iter_mut().filter(|of| is_wrong(of)).for_each(|of| of.values.clear());
     let common = common_placements(&mut found);
@@ -199,7 +196,7 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
                 name,
                 value,
                 placements: compared.len(),
-                // What is wrong between less than half of the pairs does not move the typical one.
+                // Errors in less than half of the pairs do not move the typical pair.
                 may_be_wrong: 2 * wrong >= compared.len(),
                 trial,
             }),
@@ -228,8 +225,7 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
     }
 }
 
-/// The placements between which all subjects with a value have one. A subject that shares none with the others loses its
-/// values, those with the fewest first.
+/// The placements common to all subjects with values. While there are none, the subject with the fewest is dropped.
 fn common_placements(found: &mut [Found<'_>]) -> BTreeSet<Vec<CpuId>> {
     loop {
         let of = found.iter().filter(|of| !of.values.is_empty());
@@ -247,7 +243,7 @@ fn common_placements(found: &mut [Found<'_>]) -> BTreeSet<Vec<CpuId>> {
     }
 }
 
-/// What an order says. `sign` is -1 where more is better, and `unsure` has the subjects without an interval.
+/// The verdict on sorted subjects. `sign` is -1 if higher is better; `unsure` holds the subjects without an interval.
 fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> Verdict {
     let best_end = |of: &Estimate| (sign * of.low).min(sign * of.high);
     let worst_end = |of: &Estimate| (sign * of.low).max(sign * of.high);
@@ -285,7 +281,6 @@ fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -
     Verdict::Ordered { like_best, worst, like_worst: worst.map_or_else(Vec::new, alike) }
 }
 
-/// Why a trial is never ranked, whatever its value.
 fn excluded(plan: &Plan<'_>, trial: &TrialResult) -> Option<Unranked> {
     let declared = plan.declared.iter().find_map(|parameter| match parameter.in_ranking {
         InRanking::Subject { never } => {
@@ -301,17 +296,17 @@ fn excluded(plan: &Plan<'_>, trial: &TrialResult) -> Option<Unranked> {
         .or(has(Flag::Unclaimed).then_some(Unranked::Unclaimed))
 }
 
-/// The number by which a trial is shown, where that is the quantity, with the interval over its passes.
+/// The displayed number of a trial if it is this quantity, with the interval over its passes.
 pub(crate) fn shown(settings: &SeriesSettings, quantity: &Quantity, trial: &TrialResult) -> Option<Estimate> {
     let name = displayed_value(settings, trial).filter(|name| *name == quantity.id)?;
     let point = trial.number_of(name)?;
     let of_passes = trial.medians_ns.get(name).or_else(|| trial.values.get(name))?;
-    // The median of all events is not that of the medians of passes: the interval holds both.
+    // The median of all events differs from the median of the passes' medians; the interval covers both.
     let (low, high) = (of_passes.low.min(point), of_passes.high.max(point));
     Some(Estimate { point, low, high, ..*of_passes })
 }
 
-/// The quantity by which most trials are shown.
+/// The quantity that most trials display; a ratio only if there is no other.
 fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) -> Option<&'static Quantity> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in trials.iter().filter_map(|trial| displayed_value(settings, trial)) {
@@ -324,29 +319,25 @@ fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) 
         .map(|(quantity, _)| quantity)
 }
 
-/// The results of a subject under one condition.
 struct Found<'a> {
     name: String,
     trial: &'a TrialResult,
-    /// By placement, those with an interval, and whether each may be wrong.
+    /// Estimates with an interval by placement, and whether each may be wrong.
     values: BTreeMap<&'a [CpuId], (Estimate, bool)>,
-    /// One without.
     unsure: Option<Estimate>,
-    /// Why some of its trials have no place in the order, gravest first.
+    /// Why some of its trials are not ranked, gravest first.
     reasons: BTreeSet<Unranked>,
 }
 
-/// The trials under one condition.
 struct Candidate<'a> {
     quantity: &'static Quantity,
-    /// The smaller, the sooner users ask for it; compared number by number.
+    /// Priority of the condition, compared number by number; smaller is more often requested.
     order: Vec<f64>,
-    /// Subjects that can be ranked.
     subjects: usize,
     trials: Vec<&'a TrialResult>,
 }
 
-/// Pairs by nearness; those of threads of one core, or of one CPU, last: they share more than a cache line.
+/// Sort key: nearer pairs first, but SMT siblings and roles on one CPU last: they share more than a cache line.
 pub(crate) fn place_order(topology: &Topology, placement: &[CpuId]) -> f64 {
     match *placement {
         [from, to] => match topology.relation(from, to) {
@@ -358,28 +349,25 @@ pub(crate) fn place_order(topology: &Topology, placement: &[CpuId]) -> f64 {
 }
 
 impl Candidate<'_> {
-    /// A ratio says less than what it is of.
+    /// A ratio says less than the absolute quantity.
     fn is_ratio(&self) -> bool {
         self.quantity.unit == Unit::Ratio
     }
 
-    /// Which of two users ask for first.
     fn sooner(&self, other: &Self) -> Ordering {
         let mut pairs = self.order.iter().zip(&other.order);
         pairs.find_map(|(a, b)| Some(a.total_cmp(b)).filter(|it| it.is_ne())).unwrap_or(Ordering::Equal)
     }
 }
 
-/// A condition as a key: the values of its parameters as text, and the place.
 type Key = (Vec<Option<String>>, String);
 
-/// What the trials of a probe differ in.
 struct Plan<'p> {
     declared: &'p [Parameter],
     topology: &'p Topology,
     /// Parameters with several values, declared ones first.
     differing: Vec<String>,
-    /// The values of each in the order of the plan.
+    /// The values of each of them, in the order of the plan.
     values: Vec<Vec<Option<Value>>>,
     is_moved: bool,
 }
@@ -421,13 +409,13 @@ impl<'p> Plan<'p> {
         })
     }
 
-    /// What is ranked, `busy : futex` where two parameters name it; empty where the trials differ in conditions alone.
+    /// The name of the subject, `busy : futex` if two parameters name it; empty if trials differ only in conditions.
     fn name(&self, trial: &TrialResult) -> String {
         let parts = self.differing.iter().zip(&self.values).filter_map(|(name, values)| {
             let value = trial.spec.parameters.0.get(name)?;
             match self.in_ranking(name) {
                 InRanking::Subject { .. } => Some(value.to_string()),
-                // Where all that have it have the same it tells nothing.
+                // A parameter with only one value adds no information.
                 InRanking::OfSubject if values.iter().flatten().count() > 1 => {
                     Some(format!("{name} {value}"))
                 }

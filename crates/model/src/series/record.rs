@@ -1,28 +1,26 @@
-//! [`SeriesRecord`]: everything that the passes of a run said; [`PassOutcome`]: what one pass of one trial said.
+//! [`SeriesRecord`]: the outcomes of all passes of a run; [`PassOutcome`]: the outcome of one pass of one trial.
 
 use crate::{Flags, Histogram, Picos, TrialFailure};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// One pass of one trial as the run keeps it.
+/// One pass of one trial as a run stores it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesEntry {
     /// The segment.
     pub segment: u32,
-    /// Number of the pass, from 0, over all segments.
+    /// Number of the pass, from 0, counted over all segments.
     pub pass: u32,
     /// Position of the trial in the plan.
     pub trial: u32,
-    /// What it said, or why there is nothing.
+    /// The outcome, or why the pass failed.
     pub outcome: Result<PassOutcome, TrialFailure>,
 }
 
-/// Everything that the passes of a run said, and how the run ended.
+/// The outcomes of all passes of a run, and how the run ended.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesRecord {
-    /// Passes by trial, in the order made.
     trials: Vec<Vec<SeriesEntry>>,
-    /// The last segment that said something.
     last_segment: u32,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
@@ -31,12 +29,12 @@ pub struct SeriesRecord {
 }
 
 impl SeriesRecord {
-    /// Nothing said yet.
+    /// A record without passes.
     pub fn new() -> SeriesRecord {
         SeriesRecord::default()
     }
 
-    /// Keeps one pass.
+    /// Adds one pass.
     pub fn push(&mut self, entry: SeriesEntry) {
         let trial = entry.trial as usize;
         self.last_segment = self.last_segment.max(entry.segment);
@@ -46,18 +44,17 @@ impl SeriesRecord {
         self.trials[trial].push(entry);
     }
 
-    /// The passes of a trial, in the order made.
+    /// The passes of a trial, in the order of execution.
     pub fn passes(&self, trial: usize) -> &[SeriesEntry] {
         self.trials.get(trial).map_or(&[], Vec::as_slice)
     }
 
-    /// The passes of a trial that said something.
+    /// The outcomes of the passes of a trial that did not fail.
     pub fn outcomes(&self, trial: usize) -> impl Iterator<Item = &PassOutcome> {
         self.passes(trial).iter().filter_map(|entry| entry.outcome.as_ref().ok())
     }
 
-    /// Why a trial got nothing when it was tried last; `None` where nothing failed, and where that was for want of a CPU
-    /// which a later pass of it, or a later segment, did not miss.
+    /// The last failure of a trial. A missing CPU no longer counts once the last pass succeeded or a later segment ran.
     pub fn failure(&self, trial: usize) -> Option<&TrialFailure> {
         let entries = self.passes(trial);
         let is_over =
@@ -66,58 +63,57 @@ impl SeriesRecord {
         failures.find(|failure| !(is_over && failure.missed_a_cpu()))
     }
 
-    /// Why passes of a trial gave nothing, but for what came from outside.
+    /// All failures of a trial except those with an external cause.
     pub fn failures(&self, trial: usize) -> impl Iterator<Item = &TrialFailure> {
         let failures = self.passes(trial).iter().filter_map(|entry| entry.outcome.as_ref().err());
         failures.filter(|failure| !failure.came_from_outside())
     }
 
-    /// Whether nothing was said.
+    /// Whether there is no pass.
     pub fn is_empty(&self) -> bool {
         self.trials.iter().all(Vec::is_empty)
     }
 }
 
-/// Numbers by name. What they are counted in and how passes become one, their probe
-/// [declares](crate::quantity::Quantity).
+/// Numbers by name. Their probe [declares](crate::quantity::Quantity) the units and how passes are aggregated.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
-    /// What holds of the pass as a whole. What could not be told is left out.
+    /// Values of the pass as a whole; unknown ones are absent.
     pub values: BTreeMap<String, f64>,
     /// Distributions of single events.
     pub histograms: BTreeMap<String, Histogram>,
-    /// How often something happened.
+    /// Counts of events.
     pub counts: BTreeMap<String, u64>,
 }
 
-/// What a probe saw in one pass.
+/// What a probe observed in one pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// What all roles say together.
+    /// Numbers of all roles together.
     pub numbers: Numbers,
-    /// What single roles say of their CPUs, by the number of the role.
+    /// Numbers of single roles, by the number of the role.
     pub by_role: BTreeMap<usize, Numbers>,
-    /// Doubts and remarks that the probe itself has.
+    /// Flags that the probe itself sets.
     pub flags: Flags,
 }
 
 impl Observed {
-    /// Notes a value; what is not finite is unknown, and left out.
+    /// Records a value; a value that is not finite is unknown and is skipped.
     pub fn value(&mut self, name: &str, value: f64) {
         self.numbers.value(name, value);
     }
 
-    /// Notes a count.
+    /// Records a count.
     pub fn count(&mut self, name: &str, count: u64) {
         self.numbers.count(name, count);
     }
 
-    /// Notes a distribution, an empty one too: nothing seen is a result.
+    /// Records a distribution, even an empty one: no events is a result.
     pub fn histogram(&mut self, name: &str, histogram: Histogram) {
         self.numbers.histogram(name, histogram);
     }
 
-    /// All numbers by names as files hold them: `lost_share@3` is what role 3 says.
+    /// All numbers under their names in files: `lost_share@3` is the value of role 3.
     pub fn flat(&self) -> Cow<'_, Numbers> {
         if self.by_role.is_empty() {
             return Cow::Borrowed(&self.numbers);
@@ -132,7 +128,7 @@ impl Observed {
         Cow::Owned(flat)
     }
 
-    /// The same the other way about.
+    /// The inverse of `flat`.
     pub fn of_flat(flat: Numbers, flags: Flags) -> Observed {
         let mut names = flat.values.keys().chain(flat.histograms.keys()).chain(flat.counts.keys());
         if !names.any(|name| name.contains(OF_ROLE)) {
@@ -154,7 +150,6 @@ impl Observed {
         observed
     }
 
-    /// Where a name of a file belongs, and its name there.
     fn named(&mut self, name: String) -> (&mut Numbers, String) {
         let of_role =
             name.split_once(OF_ROLE).and_then(|(id, role)| Some((id.to_owned(), role.parse().ok()?)));
@@ -166,75 +161,74 @@ impl Observed {
 }
 
 impl Numbers {
-    /// Notes a value; what is not finite is unknown, and left out.
+    /// Records a value; a value that is not finite is unknown and is skipped.
     pub fn value(&mut self, name: &str, value: f64) {
         if value.is_finite() {
             self.values.insert(name.to_owned(), value);
         }
     }
 
-    /// Notes a count.
+    /// Records a count.
     pub fn count(&mut self, name: &str, count: u64) {
         self.counts.insert(name.to_owned(), count);
     }
 
-    /// Notes a distribution, an empty one too: nothing seen is a result.
+    /// Records a distribution, even an empty one: no events is a result.
     pub fn histogram(&mut self, name: &str, histogram: Histogram) {
         self.histograms.insert(name.to_owned(), histogram);
     }
 }
 
-/// What stands in files between a name and the number of the role that says it.
+/// Separates the name from the number of the role in files.
 const OF_ROLE: char = '@';
 
-/// What the system says of one role of one pass.
+/// What the operating system reports about one role in one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RoleEvidence {
-    /// CPU time that its thread took, in nanoseconds.
+    /// CPU time of its thread, in nanoseconds.
     pub cpu_ns: Option<u64>,
-    /// How often it gave its CPU away (slept).
+    /// Voluntary context switches (the thread slept).
     pub voluntary: Option<u32>,
-    /// How often its CPU was taken from it.
+    /// Involuntary context switches.
     pub involuntary: Option<u32>,
-    /// Its core clock before and after, in GHz.
+    /// Core clock before and after, in GHz.
     pub core_ghz: Option<[f32; 2]>,
-    /// Whether it was found on another CPU than its own.
+    /// Whether the thread was found on a CPU other than its own.
     pub migrated: bool,
 }
 
-/// One pass of one trial.
+/// The outcome of one pass of one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PassOutcome {
-    /// When it began, on the machine's time line.
+    /// Start, on the time line of the machine.
     pub started: Picos,
-    /// How long it took, start and end of threads included.
+    /// Duration, including start and end of threads.
     pub elapsed: Picos,
-    /// What the probe saw.
+    /// What the probe observed.
     pub observed: Observed,
-    /// What the system says, role by role.
+    /// What the system reports, by role.
     pub roles: Vec<RoleEvidence>,
     /// Time that the hypervisor or interrupts took on the CPUs of the trial, in milliseconds.
     pub steal_ms: Option<f32>,
     /// The coordinating thread had to share a measured CPU.
     pub coordinator_shared: bool,
-    /// Trials on other cores that were made at the same time; 0 is alone.
+    /// Trials on other cores that ran at the same time; 0 if alone.
     pub concurrent: u32,
-    /// Other programs took more than a tenth of the CPUs around it.
+    /// Other programs used more than a tenth of the surrounding CPUs.
     pub others_busy: bool,
-    /// The quota of the control group stopped the process meanwhile.
+    /// The quota of the control group throttled the process during the pass.
     pub quota: bool,
-    /// Half a round trip of CAS without pause just before and just after the pass, in nanoseconds: which state the machine
-    /// was in. The mean over neighbours of the CPUs that the trial [watches](super::TrialSpec::watched). `None` where it has
-    /// one CPU, in files of older versions, and where the visit said nothing.
+    /// Half a CAS round trip without pause just before and after the pass, in nanoseconds, averaged over neighbours
+    /// among the [watched](super::TrialSpec::watched) CPUs: identifies the machine's state. `None` if unknown.
     pub sentinel_ns: Option<[f32; 2]>,
-    /// Which process of a runtime made it, by a number that no other one of the run has; `None` where this program did.
+    /// Number of the runtime process that made the pass, unique in the run; `None` if this program did.
     pub process: Option<u32>,
 }
 
 impl PassOutcome {
-    /// What a pass that only some roles of a trial played says of the trial: `roles` are their numbers, rising, among
-    /// `all`. Of the others nothing is said.
+    /// Maps a pass that only some roles took part in to all roles of the trial: `roles` are the numbers of these roles,
+    /// ascending, out of `all`. The other roles stay empty.
     ///
     /// ```
     /// use coretalk_model::series::PassOutcome;

@@ -1,4 +1,4 @@
-//! [`SeriesResult`]: what follows from all passes, with the [`Reason`] why a trial says nothing or is doubted. Derived by
+//! [`SeriesResult`]: the result of all passes, with the [`Reason`] why a trial has none or is in doubt. Derived by
 //! [`analyse_series`](super::analyse_series), never stored.
 
 use super::{LoadCurve, TrialSpec};
@@ -10,17 +10,17 @@ use crate::wait::names::{ALTERNATE, SAMPLES};
 use crate::{Departure, Flags, Grade, Histogram, Reason};
 use std::collections::BTreeMap;
 
-/// What counts the operations of a trial of a runtime: messages of a queue, round trips of a wait.
+/// Counts of operations in trials of a runtime: messages of a queue, round trips of a wait.
 const OPERATIONS: [&str; 2] = [MESSAGES, SAMPLES];
 
-/// Everything that a run of series found out.
+/// The result of a run of series.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesResult {
     /// One for each trial, in the order of the plan.
     pub trials: Vec<TrialResult>,
-    /// How busy the measured threads kept each CPU while the run went on.
+    /// How busy the measured threads kept each CPU during the run.
     pub load: Option<LoadCurve>,
-    /// How they were made: one at a time, or several with proof of what that changes.
+    /// Whether trials ran one at a time, or several at once with proof of the effect of that.
     pub regime: Regime,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
@@ -29,14 +29,13 @@ pub struct SeriesResult {
 }
 
 impl SeriesResult {
-    /// Trials that the budget left no time for; none where it did not end the run.
+    /// Number of trials that the budget left no time for; 0 if the budget did not end the run.
     pub fn left_out(&self) -> usize {
         if self.budget_ended { self.trials.iter().filter(|trial| trial.is_not_reached()).count() } else { 0 }
     }
 
-    /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, where
-    /// the run ended before any, and where CPUs departed and the budget ended: what these took with them is no reason for
-    /// the others, for which there was no time.
+    /// The reason of the first trial that was begun, if no trial has a result. `None` also if CPUs were lost and the
+    /// budget ended: the lost CPUs do not explain the trials for which there was no time.
     pub fn reason_for_no_result(&self, departed: &[Departure]) -> Option<&Reason> {
         if self.budget_ended && !departed.is_empty() {
             return None;
@@ -46,72 +45,70 @@ impl SeriesResult {
     }
 }
 
-/// One plateau of a trial.
+/// One state of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialState {
-    /// Share of the passes that were made in one state, 0 to 1.
+    /// Share of the passes in this state, 0 to 1.
     pub share: f64,
-    /// The passes themselves.
+    /// Number of these passes.
     pub passes: u32,
-    /// What the trial is judged by, in this state.
+    /// The headline estimate in this state.
     pub value: Estimate,
-    /// As [`TrialResult::values`], …
+    /// [`TrialResult::values`] in this state.
     pub values: BTreeMap<String, Estimate>,
-    /// … and [`TrialResult::medians_ns`], in this state.
+    /// [`TrialResult::medians_ns`] in this state.
     pub medians_ns: BTreeMap<String, Estimate>,
-    /// What CAS without pause took then, as in [`TrialResult::cas_ns`].
+    /// [`TrialResult::cas_ns`] in this state.
     pub cas_ns: Vec<f64>,
 }
 
-/// What one process of a runtime says: each settles at a speed of its own.
+/// Result of one process of a runtime: each process settles at a speed of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessResult {
-    /// Its passes that count.
+    /// Number of its passes that count.
     pub passes: u32,
-    /// What the trial is judged by: the median over its passes, in the unit of that.
+    /// The median of the headline over its passes, in the unit of the headline.
     pub value: f64,
 }
 
-/// What follows for one trial.
+/// The result of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
     /// What was measured.
     pub spec: TrialSpec,
-    /// Passes that said something. All other numbers are those of its largest state, where it has several.
+    /// Number of successful passes. All other numbers describe the largest state if the trial has several.
     pub passes: u32,
-    /// The median over passes, with its interval over passes.
+    /// Aggregates over passes, with their intervals over passes.
     pub values: BTreeMap<String, Estimate>,
     /// Distributions over all passes.
     pub histograms: BTreeMap<String, Histogram>,
-    /// Medians of each distribution by pass, with their interval over passes: how far a distribution holds still.
+    /// Median over passes of the median of each distribution, with its interval: the stability of the distribution.
     pub medians_ns: BTreeMap<String, Estimate>,
     /// Sums over all passes.
     pub counts: BTreeMap<String, u64>,
-    /// What each role has for itself of what its probe declares [so](crate::quantity::Quantity::of_each_role), as `values`;
-    /// empty where it declares nothing.
+    /// Values of each role, for quantities that the probe declares [so](crate::quantity::Quantity::of_each_role).
     pub of_roles: Vec<BTreeMap<String, Estimate>>,
     /// Share of one CPU that each role kept busy, over all passes.
     pub busy: Vec<Option<f64>>,
-    /// Voluntary and involuntary switches of all roles over all passes.
+    /// Voluntary and involuntary context switches of all roles over all passes.
     pub switches: Option<[u64; 2]>,
-    /// Plateaus by falling share, where the trial was not in one state all the time.
+    /// States by falling share, if the trial was in more than one.
     pub states: Vec<TrialState>,
-    /// What each process of a runtime says alone, in the order of their first passes; empty where this program measured.
+    /// Results of the processes of a runtime, in order of first pass; empty if this program measured.
     pub processes: Vec<ProcessResult>,
-    /// What CAS without pause took between the CPUs that it [watches](TrialSpec::watched) beside the passes that count, in
-    /// nanoseconds: the median of each state of the machine that the trial cannot tell apart, rising. Empty where it is not
-    /// known.
+    /// CAS latency without pause between the [watched](TrialSpec::watched) CPUs around the passes that count, in ns:
+    /// one median per machine state that the trial's own values do not separate, ascending. Empty if unknown.
     pub cas_ns: Vec<f64>,
-    /// Doubts and remarks.
+    /// Flags of the trial.
     pub flags: Flags,
-    /// How far it may be trusted; `None` where nothing was said.
+    /// Confidence in the result; `None` if there is none.
     pub grade: Option<Grade>,
-    /// The gravest doubt in words, or why there is nothing.
+    /// The gravest doubt, or why there is no result.
     pub reason: Option<Reason>,
 }
 
 impl TrialResult {
-    /// A trial of which nothing was said.
+    /// A trial without a result.
     pub fn of(spec: TrialSpec) -> TrialResult {
         TrialResult {
             spec,
@@ -137,8 +134,7 @@ impl TrialResult {
         self.reason == Some(Reason::NotReached)
     }
 
-    /// The number by which a distribution or a value is given: the median of all its events in nanoseconds, or the
-    /// value in its own unit.
+    /// The number that represents a distribution (median of all events in ns) or a value (in its own unit).
     pub fn number_of(&self, name: &str) -> Option<f64> {
         match self.histogram(name) {
             Some(histogram) => histogram.percentile_ns(0.5),
@@ -146,14 +142,13 @@ impl TrialResult {
         }
     }
 
-    /// A distribution that holds something.
+    /// A distribution that is not empty.
     pub fn histogram(&self, name: &str) -> Option<&Histogram> {
         self.histograms.get(name).filter(|histogram| !histogram.is_empty())
     }
 
-    /// What one operation took in the mean of everything that was timed, in nanoseconds: total time ÷ total operations,
-    /// which includes the rare pauses that no median of passes shows. `None` where the passes did not state both, and where
-    /// two ways of waiting alternate, as their total time has no parts.
+    /// Total time ÷ total operations in ns, which includes the rare pauses that medians hide. `None` if passes did not
+    /// report both, and for two alternating ways of waiting, whose total time cannot be split.
     pub fn overall_ns(&self) -> Option<f64> {
         if self.spec.parameters.text("mode") == Some(ALTERNATE) {
             return None;

@@ -1,4 +1,4 @@
-//! [`rungs`]: what trials add to the ladder, the table of everything that one CPU can do to reach another.
+//! [`rungs`]: the ladder columns that trials contribute. The ladder lists every way for one CPU to reach another.
 
 use super::{SeriesResult, SeriesSettings, TrialResult, TrialSpec};
 use crate::latency::ladder::{EmptyRung, is_of_state, value_of};
@@ -7,19 +7,18 @@ use crate::stats::Estimate;
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// What a pair of CPUs says of a rung; `None` where it has no visit that counts.
 type OfPair = ([CpuId; 2], Option<Estimate>);
 
-/// A column of the ladder that is measured by trials, and not by a kernel of the map.
+/// A ladder column measured by trials instead of by a kernel of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
     /// Its name in the ladder.
     pub step: &'static str,
     /// The probe of its trials.
     pub probe: &'static str,
-    /// A parameter by which these are known, and what it holds.
+    /// The parameter that identifies these trials, and its value.
     pub parameter: (&'static str, &'static str),
-    /// The distribution whose median stands in the ladder.
+    /// The distribution whose median the ladder shows.
     pub view: &'static str,
 }
 
@@ -37,10 +36,9 @@ impl Rung {
     }
 }
 
-/// Rows of the ladder by column, then by relation: medians over the pairs of each. The interval of several pairs
-/// reaches from the median of their lower ends to that of their upper ends. A pair whose sleep could not be proven has
-/// no such distribution, and a relation without one no row. `map` says which state of the machine the cell of each pair is
-/// from: a pair that was woken in others only leaves its rung empty.
+/// Rows of the ladder by column, then by relation: the typical estimate over the pairs of each relation. A pair without
+/// proof of sleeping has no such distribution. `map` gives the machine state of each pair's cell; a pair that was woken
+/// only in other states leaves its rung empty.
 pub fn rungs(
     topology: &Topology,
     settings: &SeriesSettings,
@@ -84,8 +82,8 @@ pub fn rungs(
     rows
 }
 
-/// What a trial says in the state that a cell is from, as CAS without pause tells it; `main` is its largest state. What
-/// older files do not say counts where the cell held still.
+/// The estimate of a trial in the machine state of the cell, identified by the latency of CAS without pause; `main` is
+/// the largest state's. Older files lack these latencies: `main` then counts only if the cell has a single state.
 fn in_state_of(
     trial: &TrialResult,
     view: &str,
@@ -103,8 +101,7 @@ fn in_state_of(
     trial.states.iter().find(|state| fits(&state.cas_ns))?.medians_ns.get(view).copied()
 }
 
-/// The gap that the ladder shows where wake-ups were measured after several: the shortest of at least a millisecond,
-/// beyond what idle loops poll (KVM's `halt_poll_ns` is 200 µs).
+/// The shortest gap of at least a millisecond: longer than idle loops poll (KVM's `halt_poll_ns` is 200 µs).
 fn gap_of_ladder(settings: &SeriesSettings) -> Option<f64> {
     let gaps = settings.trials.iter().filter_map(|trial| trial.parameters.number("gap_ns"));
     gaps.filter(|&gap_ns| gap_ns >= 1e6).min_by(f64::total_cmp)

@@ -1,5 +1,4 @@
-//! [`SeriesSettings`]: what is meant by a run of series; [`TrialSpec`]: one probe × parameters × placement, the unit of
-//! scheduling, storing and comparing.
+//! [`SeriesSettings`]: resolved settings of a run of series; [`TrialSpec`]: the unit of scheduling, storing, comparing.
 
 use super::Headline;
 use crate::quantity::Quantities;
@@ -7,48 +6,45 @@ use crate::{CpuId, Picos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What tells in [`SeriesSettings::options`] which command put several probes into one run.
 const RUN: &str = "run";
-/// How many pairs may be measured at the same time, of probes that can do so; `auto` where it is left out.
 const PARALLEL: &str = "parallel";
-/// The option of a run that holds adapters that were typed: `NAME=COMMAND`, a line each.
+/// Option of a run that holds the adapters given on the command line: one `NAME=COMMAND` per line.
 pub const ADAPTERS: &str = "adapters";
 
-/// What is meant by a run of series. The trials are the plan: they are settled before anything is measured.
+/// Resolved settings of a run of series. The trials are the plan: they are fixed before the measurement starts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesSettings {
-    /// The probes asked, in the order of reports.
+    /// The requested probes, in the order of reports.
     pub probes: Vec<String>,
     /// CPUs that take part, in matrix order.
     pub cpus: Vec<CpuId>,
-    /// Options of the probes beside their trials (`samples`): a probe reads what concerns it.
+    /// Options of the probes that are not parameters of trials (`samples`); each probe reads its own.
     pub options: Parameters,
-    /// What is measured, in the order of reports.
+    /// The trials, in the order of reports.
     pub trials: Vec<TrialSpec>,
-    /// By what trials are judged: the first of these that a trial has is its headline; a trial that has none is judged by
-    /// the widest of all that it has.
+    /// Headlines: a trial is judged by the first of these that it has, and by its widest estimate if it has none.
     pub headlines: Vec<Headline>,
-    /// What the probes declare of their numbers. Files hold names alone: who reads one declares them anew.
+    /// The quantities that the probes declare. Files store names only, so a reader of a file declares them again.
     pub quantities: Quantities,
-    /// Half-width of the intervals to reach, as a share.
+    /// Target half width of the intervals, as a share.
     pub precision: f64,
     /// Upper bound of machine time.
     pub budget: Picos,
-    /// Every random choice comes from it.
+    /// The seed of every random choice.
     pub seed: u64,
 }
 
 /// Why a run holds trials of several probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathering {
-    /// The quick look: the columns of the ladder that are trials, and how quiet CPUs are, beside a map.
+    /// The quick look: in addition to a map, the ladder columns that are trials, and the jitter of CPUs.
     QuickLook,
     /// `suite`: everything.
     Suite,
 }
 
 impl Gathering {
-    /// What [`SeriesSettings::options`] holds then.
+    /// The entry for [`SeriesSettings::options`].
     pub fn options(self) -> Parameters {
         Parameters::default().with(
             RUN,
@@ -61,14 +57,14 @@ impl Gathering {
 }
 
 impl Parameters {
-    /// With so many pairs at the same time at most; left to the run where nothing is said.
+    /// Limits the number of pairs measured at the same time; `None` leaves it to the run.
     #[must_use]
     pub fn with_parallel(self, pairs: Option<u32>) -> Parameters {
         self.with_some(PARALLEL, pairs.map(f64::from))
     }
 
-    /// What makes one experiment another. Concurrency is proven harmless or left out, and commands of adapters are private:
-    /// trials have their names.
+    /// The options that distinguish experiments: all but concurrency, which is proven harmless or left out, and the
+    /// commands of adapters, which are private and whose names are in the trials.
     pub fn of_experiment(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.iter().filter(|(name, _)| ![PARALLEL, ADAPTERS].contains(name))
     }
@@ -80,7 +76,7 @@ impl SeriesSettings {
         self.options.number(PARALLEL).map(|pairs| pairs as u32)
     }
 
-    /// Why it holds trials of several probes; `None` for a run of one.
+    /// Why the run holds trials of several probes; `None` for a run of one.
     pub fn gathering(&self) -> Option<Gathering> {
         match self.options.text(RUN)? {
             "suite" => Some(Gathering::Suite),
@@ -93,7 +89,7 @@ impl SeriesSettings {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
 pub enum Value {
-    /// A number, in the unit that stands last in the parameter's name.
+    /// A number, in the unit at the end of the parameter's name.
     Number(f64),
     /// A name.
     Text(String),
@@ -139,14 +135,14 @@ impl From<f64> for Value {
 pub struct Parameters(pub BTreeMap<String, Value>);
 
 impl Parameters {
-    /// With one more.
+    /// Adds or replaces a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Parameters {
         self.0.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With one more, where there is one.
+    /// Adds or replaces a parameter if there is a value.
     #[must_use]
     pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Parameters {
         match value {
@@ -155,7 +151,7 @@ impl Parameters {
         }
     }
 
-    /// The name that a parameter holds.
+    /// The text value of a parameter.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name)? {
             Value::Text(text) => Some(text),
@@ -163,7 +159,7 @@ impl Parameters {
         }
     }
 
-    /// The number that a parameter holds.
+    /// The numeric value of a parameter.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.0.get(name)? {
             Value::Number(number) => Some(*number),
@@ -171,20 +167,20 @@ impl Parameters {
         }
     }
 
-    /// By name.
+    /// All parameters, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-/// What one trial is: the same in every pass, every segment and every run that asks for it.
+/// One probe × parameters × placement: the same in every pass, segment and run that asks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSpec {
     /// The probe (`wake`).
     pub probe: String,
-    /// What is measured.
+    /// Its parameters.
     pub parameters: Parameters,
-    /// Which CPU each role runs on, in role order. A CPU may stand there twice: roles then share it.
+    /// The CPU of each role, in role order. Roles that share a CPU repeat it.
     pub placement: Vec<CpuId>,
 }
 
@@ -199,7 +195,7 @@ impl fmt::Display for TrialId {
 }
 
 impl TrialSpec {
-    /// Its id: FNV-1a (64 bits) over `coretalk.trial/1`, the probe, each parameter and the CPUs, a zero byte after each.
+    /// The id: FNV-1a (64 bits) of `coretalk.trial/1`, probe, parameters and CPUs, with a zero byte after each.
     pub fn id(&self) -> TrialId {
         let mut hash = Fnv::new();
         hash.word("coretalk.trial/1");
@@ -214,16 +210,16 @@ impl TrialSpec {
         TrialId(hash.0)
     }
 
-    /// Its parameters in one line: `primitive=pipe gap_ns=20000`.
+    /// The parameters in one line: `primitive=pipe gap_ns=20000`.
     pub fn label(&self) -> String {
         let parts: Vec<String> =
             self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         parts.join(" ")
     }
 
-    /// The CPUs that tell which state the machine is in while it runs, in ascending order; none on one CPU. Each is watched
-    /// with the next: wherever a state divides them, it lies between two neighbours of this chain. Of many CPUs eight
-    /// stand for all, spread evenly from the first to the last, as the mean over a longer chain would hide one far pair.
+    /// The CPUs between which the machine's state is observed during the trial, ascending; empty for one CPU. Each is
+    /// measured with the next, so any boundary between states separates two neighbours. Of more than eight, eight
+    /// evenly spread ones are taken: the mean over a longer chain would hide one far pair.
     pub fn watched(&self) -> Vec<CpuId> {
         const MOST: usize = 8;
         let cpus: BTreeSet<CpuId> = self.placement.iter().copied().collect();
@@ -235,13 +231,13 @@ impl TrialSpec {
         }
     }
 
-    /// Its CPUs in one word: `0-1`; a single one is `3`, none is empty.
+    /// The CPUs in one word: `0-1`; `3` for one CPU, empty for none.
     pub fn cpu_list(&self) -> String {
         self.placement.iter().map(ToString::to_string).collect::<Vec<_>>().join("-")
     }
 }
 
-/// Fowler, Noll and Vo, 64 bits, variant 1a (the constants are of its definition).
+/// FNV-1a (Fowler, Noll, Vo), 64 bits, with the constants of its definition.
 struct Fnv(u64);
 
 impl Fnv {

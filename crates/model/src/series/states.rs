@@ -1,4 +1,4 @@
-//! States of the machine in passes over trials: which pass was made in which, and the largest one, that counts.
+//! States of the machine during the passes of trials: the state of each pass, and the largest state, which counts.
 
 use super::headline::named_headline_of_passes;
 use super::judge::half_step_of;
@@ -9,30 +9,27 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-/// Tells states where nothing but the values of a trial shows them.
 const BY_VALUE: Detector = Detector { fewest: 3, ..Detector::OTHERS };
-/// A state that only values show is at least one pass of so many: rarer ones are disturbances.
+/// A state seen only in values needs one pass in this many; rarer ones are disturbances.
 const RAREST: usize = 6;
-/// And one that CAS shows at least one visit of so many between two CPUs.
+/// A state seen by CAS needs one measurement in this many between two CPUs.
 const RAREST_VISIT: usize = 64;
-/// And lies so many standard deviations of its passes from the next: those of trials differ more than those of a map.
-/// Eight passes of one state that scatter by 30 %, log-normal, are then divided in 0.8 % of the cases, and 24 never
-/// (4,000 each, simulated); with two passes on each side and deviations from medians 10 % of eight were.
+/// Minimum distance between states seen only in values, in standard deviations of their passes; trials scatter more
+/// than maps. In simulation (4,000 each), eight log-normal passes of one state with 30 % scatter are split in 0.8 % of
+/// the cases, and 24 never; with two passes per side and deviations from medians, 10 % of eight were.
 const DEVIATIONS: f64 = 4.5;
-/// States whose values lie closer together are one for a trial, whatever CAS says of them, …
+/// States whose medians differ by less than this factor are one state of the trial, whatever CAS shows.
 const ALIKE: f64 = 1.15;
-/// … and so are those whose passes overlap by more than this part.
+/// States with more than this share of overlapping pairs of passes are one state of the trial.
 const OVERLAP: f64 = 0.1;
 
-/// What CAS without pause says of the machine, on each set of CPUs, over all trials of a run: one time line for all of
-/// them.
+/// States of the machine by latency of CAS without pause, per set of CPUs, over all trials of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentinelWatch {
-    /// The states of each [watched](TrialSpec::watched) set of CPUs, by rising time.
+    /// The states of each [watched](TrialSpec::watched) set of CPUs, by rising latency.
     sets: BTreeMap<Vec<CpuId>, Vec<Level>>,
 }
 
-/// What CAS without pause takes in a state, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Level {
     low: f64,
@@ -41,7 +38,7 @@ struct Level {
 }
 
 impl SentinelWatch {
-    /// Looks over all passes of a run.
+    /// Detects the states over all passes of a run.
     pub fn of(settings: &SeriesSettings, record: &SeriesRecord) -> SentinelWatch {
         let mut values: BTreeMap<Vec<CpuId>, Vec<f64>> = BTreeMap::new();
         for (trial, spec) in settings.trials.iter().enumerate() {
@@ -73,7 +70,7 @@ impl Level {
         Some(Level { low, median, high })
     }
 
-    /// Positions of the states in which a pass began and ended; `None` where nobody looked.
+    /// Positions of the states before and after a pass; `None` if CAS was not measured.
     fn around(levels: &[Level], pass: &PassOutcome) -> Option<[usize; 2]> {
         let at = |ns: f32| levels.iter().position(|level| (level.low..=level.high).contains(&f64::from(ns)));
         let [before, after] = pass.sentinel_ns?;
@@ -81,21 +78,22 @@ impl Level {
     }
 }
 
-/// Passes of a trial that were made in one state.
+/// Passes of a trial in one state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
-    /// Positions of the passes, rising.
+    /// Positions of the passes, ascending.
     pub passes: Vec<usize>,
-    /// What CAS without pause took then between the CPUs of the trial, in nanoseconds: the median of each state of the
-    /// machine that the trial cannot tell apart, rising. Empty where it is not known.
+    /// Median CAS latency without pause between the CPUs of the trial, in nanoseconds, for each machine state that the
+    /// trial's values do not separate, ascending. Empty if unknown.
     pub cas_ns: Vec<f64>,
 }
 
-/// Divides the passes of a trial into its states, the largest first; a trial that held still has one. A pass in which the
-/// machine moved is in none. `alike` are the positions of those of one length, which the median is taken over.
+/// Splits the passes of a trial by state, the largest state first. A pass during which the state changed is in none.
+/// `alike` are the positions of the passes that medians are taken over.
 ///
-/// What CAS says divides first; states that do not move this trial are one. What is left is divided where its own values
-/// leave a gap: what moves a trial need not move CAS (a host that stops polling before it halts a CPU).
+/// The CAS latency splits first; states that do not affect this trial are joined. Each part is then split at gaps of
+/// the trial's own values, because an effect on the trial need not affect CAS (a host that stops polling before it
+/// halts a CPU).
 pub fn split(
     settings: &SeriesSettings,
     watch: &SentinelWatch,
@@ -110,7 +108,7 @@ pub fn split(
         let cas_ns = states.into_iter().map(|state| levels[state].median).collect();
         vec![Part { passes: (0..passes.len()).collect(), cas_ns }]
     };
-    // What is rare makes plateaus of its own.
+    // Rare events form clusters of their own.
     if settings.quantities.seek_lost_time(&spec.probe) {
         return whole();
     }
@@ -130,14 +128,13 @@ pub fn split(
         };
         machine.into_iter().map(part).collect()
     };
-    // Few trials have a gap that steps of the clock could explain.
     let step_ns = LazyCell::new(|| step(settings, &spec.probe, name, passes));
-    // How time slices fall, and in which turns threads of one CPU sleep and wake, has plateaus of its own, which are none
+    // The timing of slices, and the order in which threads of one CPU sleep and wake, form clusters that are no states
     // of the machine: 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
     let cpus: BTreeSet<CpuId> = spec.placement.iter().copied().collect();
     let of_its_own = cpus.len() < spec.placement.len()
         || passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin));
-    // Processes of a runtime settle at speeds of their own, which are no plateaus of the machine either.
+    // Neither are the speeds at which processes of a runtime settle.
     let of_its_own = of_its_own || passes.iter().any(|pass| pass.process.is_some());
     let mut parts: Vec<Part> = parts
         .into_iter()
@@ -153,8 +150,7 @@ pub fn split(
     parts
 }
 
-/// Passes by the states of the machine that the trial can tell apart: positions of those, and of the passes that began
-/// and ended in one of them.
+/// Groups of machine states that affect the trial equally, each with the passes that began and ended in it.
 fn by_machine(
     around: &[Option<[usize; 2]>],
     told: impl Fn(usize) -> bool,
@@ -179,7 +175,6 @@ fn by_machine(
     parts
 }
 
-/// Joins states of the machine that a trial cannot tell apart.
 fn joined(
     mut parts: Vec<(Vec<usize>, Vec<usize>)>,
     value: &impl Fn(usize) -> f64,
@@ -203,14 +198,14 @@ fn joined(
     }
 }
 
-/// Divides passes where their values leave a gap that is wide for their noise and for the steps of the clock.
+/// Splits passes at gaps in their values that are wide compared with noise and clock steps.
 fn by_value(
     part: Vec<usize>,
     alike: &[usize],
     value: &impl Fn(usize) -> f64,
     step_ns: &impl Deref<Target = f64>,
 ) -> Vec<Vec<usize>> {
-    // Passes of another length scatter by other amounts: they follow, and do not decide.
+    // Passes of another length scatter differently: they are assigned, but do not decide.
     let judges: Vec<usize> = part.iter().copied().filter(|pass| alike.contains(pass)).collect();
     let values: Vec<f64> = judges.iter().map(|&pass| value(pass)).collect();
     let fewest = BY_VALUE.fewest.max(judges.len().div_ceil(RAREST));
@@ -222,7 +217,7 @@ fn by_value(
     let top = |state: &[f64]| state.iter().copied().fold(0.0, f64::max);
     let bottom = |state: &[f64]| state.iter().copied().fold(f64::INFINITY, f64::min);
     loop {
-        // How far each gap stands out; the least goes first.
+        // Significance of each gap; the least significant is closed first.
         let score = |at: usize| {
             let (low, high) = (&states[at - 1], &states[at]);
             if bottom(high) - top(low) <= 1.5 * **step_ns {
@@ -242,7 +237,6 @@ fn by_value(
     if states.len() < 2 {
         return vec![part];
     }
-    // Halfway between two states, in proportion.
     let edges: Vec<f64> =
         (1..states.len()).map(|at| (top(&states[at - 1]) * bottom(&states[at])).sqrt()).collect();
     let mut divided = vec![Vec::new(); states.len()];
@@ -252,7 +246,7 @@ fn by_value(
     divided
 }
 
-/// The standard deviation of the logarithms of passes about their state.
+/// Pooled standard deviation of the logarithms of two states.
 fn deviation(low: &[f64], high: &[f64]) -> f64 {
     let squares = |state: &[f64]| {
         let logs: Vec<f64> = state.iter().map(|value| value.ln()).collect();
@@ -263,7 +257,7 @@ fn deviation(low: &[f64], high: &[f64]) -> f64 {
     ((squares(low) + squares(high)) / freedom).sqrt().max(1e-9)
 }
 
-/// What a step of the clock moves a number of the passes by, over all of them; 0 where none is seen.
+/// Effect of one clock step on a number, over all passes; 0 if there are no steps.
 fn step(settings: &SeriesSettings, probe: &str, name: &str, passes: &[&PassOutcome]) -> f64 {
     let distribution = |name: &str| -> Option<Histogram> {
         Some(passes.iter().filter_map(|pass| pass.observed.numbers.histograms.get(name)).sum())
@@ -295,10 +289,9 @@ mod tests {
 
     const ENDED: &[Quantity] = &[Quantity::count("ended", "").aggregate(Aggregate::SumOverStates)];
 
-    /// What a pass says, and what compare-exchange took before and after it.
+    /// A value, and the CAS latencies before and after it.
     type TestPass = (f64, Option<[f32; 2]>);
 
-    /// What passes said: a value, and CAS before and after.
     fn result(settings: &SeriesSettings, passes: &[Vec<TestPass>]) -> SeriesResult {
         analyse_series(&Topology::flat(CpuSet::new()), settings, &record(passes))
     }
@@ -322,7 +315,7 @@ mod tests {
         record
     }
 
-    /// Passes in states of so many each: value, CAS.
+    /// Passes by state: count, value, CAS latency.
     fn states(of: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<(f64, Option<[f32; 2]>)> {
         let key = Key::of(&[key]);
         let each = of.iter().flat_map(|&(count, value, cas)| std::iter::repeat_n((value, cas), count));
@@ -348,7 +341,7 @@ mod tests {
         assert!(matches!(found(trial)[..], [(16, 238..=242), (8, 49..=51)]), "{:?}", trial.states);
         let value = trial.values["loop_ns"];
         assert!(value.low > 220.0 && value.high < 260.0, "{value:?}");
-        // 16 passes of 10 events and of 5 trips each; how many ended is told of all 24.
+        // 16 passes of 10 events and 5 trips each; `ended` counts all 24 passes.
         assert_eq!((trial.histograms["trip"].count(), trial.counts["trips"], trial.passes), (160, 80, 24));
         assert_eq!(trial.counts["ended"], 24);
         assert!(trial.flags.contains(Flag::Multimodal));
@@ -418,7 +411,7 @@ mod tests {
         settings.headlines = vec!["half_net_ns".into()];
         const DECLARED: &[Quantity] = &[Quantity::time("half_net_ns", "").of_median("round-trip", 0.5)];
         settings.quantities = Quantities::new([("latency", DECLARED)]);
-        // Round trips of 83 and 125 ns by a clock of 24 MHz, less 28 for its reading: half of that moves by half a step.
+        // Round trips of 83 and 125 ns on a 24 MHz clock, minus 28 ns for reading it; half of that moves half a step.
         let passes = |steps: fn(usize) -> f64| {
             let mut record = SeriesRecord::new();
             for pass in 0..24 {

@@ -1,6 +1,5 @@
-//! Numbers behind the words of a report: trials against each other. [`Alike`] are those that differ in their CPUs alone: of
-//! many pairs they are a map, of few a table. [`side_by_side`] are those in one and the same state of the machine, so that
-//! they may be held against each other.
+//! Comparisons between trials for reports. [`Alike`] groups trials that differ only in their CPUs (many pairs form a
+//! map, few a table). [`side_by_side`] selects trials in the same state of the machine.
 
 use super::{SeriesSettings, TimeUnit, TrialResult, TrialState, displayed_value};
 use crate::latency::ladder::is_of_state;
@@ -10,12 +9,12 @@ use crate::{CpuId, Flag, Histogram, Relation, Topology};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The estimate that a trial is judged by, as `--precision` means it; `None` where it has nothing.
+/// The estimate that a trial is judged by, to which `--precision` applies; `None` if it has none.
 pub fn headline<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a Estimate> {
     super::headline::headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
 }
 
-/// What two-role trials of one kind say of each relation: the median over pairs of their headlines, and how many pairs.
+/// For two-role trials, the median headline over the pairs of each relation, and the number of pairs.
 pub fn by_relation(
     settings: &SeriesSettings,
     topology: &Topology,
@@ -31,7 +30,7 @@ pub fn by_relation(
     medians.filter_map(|(relation, points)| Some((relation, median(&points)?, points.len()))).collect()
 }
 
-/// One of several modes that a distribution falls into.
+/// One mode of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mode {
     /// Its median in nanoseconds.
@@ -40,26 +39,25 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// Steps in each power of two in which modes are looked for: 19 %, wider than the noise of a quiet wake-up.
+/// Bins per factor of two: 19 % each, wider than the noise of a quiet wake-up.
 const STEPS: f64 = 4.0;
-/// A mode holds at least this share.
+/// Minimum share of a mode.
 const MIN_SHARE: f64 = 0.1;
-/// Between two modes lies a valley of at most this part of the lower one.
+/// Maximum height of the valley between two modes, relative to the lower one.
 const VALLEY: f64 = 0.5;
-/// Fewer events than this make no mode.
+/// Minimum number of events for modes.
 const MIN_EVENTS: u64 = 200;
 
-/// The modes of a distribution by rising time; one where it has one, none where there are too few events to tell.
+/// The modes of a distribution by rising time; empty if there are too few events.
 ///
-/// Counts on a logarithmic scale, smoothed over three steps, are cut at the deepest valley as long as both sides are
-/// modes.
+/// A logarithmic histogram, smoothed over three bins, is cut at the deepest valley while both parts are modes.
 pub fn modes(histogram: &Histogram) -> Vec<Mode> {
     let total = histogram.count();
     if total < MIN_EVENTS {
         return Vec::new();
     }
     let step = |units: u64| ((units.max(1) as f64).log2() * STEPS) as usize;
-    // Counts may come from files: floating-point sums cannot overflow.
+    // Floating-point sums, because counts from files could overflow.
     let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
     for (units, count) in histogram.iter() {
         *counts.entry(step(units)).or_default() += count as f64;
@@ -92,7 +90,6 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         .collect()
 }
 
-/// Cuts a stretch at its deepest valley, and what is left and right of it again.
 fn cut(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &mut Vec<usize>) {
     let top = |range: &[f64]| range.iter().copied().fold(0.0, f64::max);
     let mass = |range: &[f64]| range.iter().sum::<f64>();
@@ -109,7 +106,7 @@ fn cut(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &
     }
 }
 
-/// More pairs than this are a map.
+/// More pairs than this form a map.
 const MAX_LISTED: usize = 8;
 
 /// Trials of one probe with the same parameters.
@@ -119,16 +116,16 @@ pub struct Alike<'a> {
     pub trials: Vec<&'a TrialResult>,
 }
 
-/// What the numbers of a map are told in.
+/// Unit of the numbers in a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapUnit {
     /// Its symbol; empty for a ratio.
     pub name: String,
-    /// What numbers are divided by.
+    /// Divisor of the numbers.
     pub divisor: f64,
 }
 
-/// Trials by kind, in the order of their first.
+/// Groups trials by probe and parameters, in the order of first appearance.
 pub fn alike<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Alike<'a>> {
     let mut kinds: Vec<Alike<'a>> = Vec::new();
     for trial in trials {
@@ -145,28 +142,27 @@ pub fn alike<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Alike
 }
 
 impl<'a> Alike<'a> {
-    /// Whether these are so many pairs that they are shown as a map.
+    /// Whether there are enough pairs for a map.
     pub fn is_map(&self) -> bool {
         self.trials.iter().filter(|trial| trial.spec.placement.len() == 2).count() > MAX_LISTED
     }
 
-    /// Those that have something to show. Of a pair that cannot keep up with a rate no delay is known, and the rate that
-    /// it reached is none.
+    /// Trials with a value: a pair that cannot keep up with the requested rate has no known delay.
     pub fn with_value(&self) -> impl Iterator<Item = &'a TrialResult> + '_ {
         self.trials.iter().copied().filter(|trial| !trial.flags.contains(Flag::Saturated))
     }
 
-    /// What they are shown by: the name of a distribution or a value.
+    /// The name of the distribution or value that is displayed.
     pub fn displayed_value(&self, settings: &'a SeriesSettings) -> Option<&'a str> {
         self.with_value().find_map(|trial| displayed_value(settings, trial))
     }
 
-    /// The headlines of trials that are shown by times.
+    /// The headlines of trials that display times.
     pub fn medians_ns(&self, settings: &'a SeriesSettings) -> impl Iterator<Item = f64> + '_ {
         self.with_value().filter_map(|trial| Some(headline(settings, trial)?.point))
     }
 
-    /// What their headlines are told in: times in the unit in which the smallest of them keeps its digits.
+    /// The unit of their headlines; for times, the unit in which the smallest keeps its digits.
     pub fn unit(&self, settings: &'a SeriesSettings) -> MapUnit {
         let unit = |name: &str| {
             let declared =
@@ -184,10 +180,9 @@ impl<'a> Alike<'a> {
     }
 }
 
-/// Some trials, each in the state of the machine in which most passes of all trials on the CPUs that it
-/// [watches](super::TrialSpec::watched) were made; `None` for one that has no pass in it. Those of which no state is known
-/// stay as they are. In a state that is not the largest of its own, a trial has values and medians, and no distributions or
-/// counts.
+/// Each trial in the machine state with most passes of all given trials on the same
+/// [watched](super::TrialSpec::watched) CPUs; `None` if it has no pass in it. Trials of unknown state are unchanged. In
+/// a state other than its largest, a trial has values and medians, but no distributions or counts.
 pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialResult>>> {
     let mut weights: BTreeMap<Vec<CpuId>, Vec<(f64, f64)>> = BTreeMap::new();
     for trial in trials {
@@ -214,7 +209,7 @@ pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialR
         .collect()
 }
 
-/// What CAS took in each state of a trial, and its share.
+/// The CAS latencies and the share of each state of a trial.
 fn states(trial: &TrialResult) -> Vec<(&[f64], f64)> {
     match &trial.states[..] {
         [] => vec![(&trial.cas_ns, 1.0)],
@@ -222,7 +217,6 @@ fn states(trial: &TrialResult) -> Vec<(&[f64], f64)> {
     }
 }
 
-/// A trial in the state in which CAS takes so long.
 fn in_state(trial: &TrialResult, cas_ns: f64) -> Option<Cow<'_, TrialResult>> {
     let fits = |levels: &[f64]| levels.iter().any(|&ns| is_of_state(ns, [cas_ns; 2]));
     if trial.cas_ns.is_empty() || fits(&trial.cas_ns) {
@@ -304,7 +298,6 @@ mod tests {
         assert_eq!(alike(&all)[0].with_value().count(), 8);
     }
 
-    /// A trial with these states: share, value, CAS.
     fn trial(states: &[(f64, f64, f64)]) -> TrialResult {
         let values = |value: f64| BTreeMap::from([("loop_ns".to_owned(), around(value, 0.0))]);
         let state = |&(share, value, cas_ns): &(f64, f64, f64)| TrialState {

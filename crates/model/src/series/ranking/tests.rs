@@ -24,7 +24,7 @@ fn settings() -> SeriesSettings {
     }
 }
 
-/// CPUs 0 and 1 are threads of a core; 2 is another core.
+/// CPUs 0 and 1 are SMT siblings; 2 is another core.
 fn topology() -> Topology {
     crate::tests::topology("0-2", &[(Level::Core, &["0-1", "2"])])
 }
@@ -42,7 +42,7 @@ fn queue(name: &str, capacity: f64, cpus: &[u32], value: [f64; 3]) -> TrialResul
     trial("queue", Parameters::default().with("queue", name).with("capacity", capacity), cpus, value)
 }
 
-/// Threads beyond the second take CPUs that are no pair.
+/// More than two threads take CPUs that are not a pair.
 fn lock(name: &str, threads: f64, value: [f64; 3]) -> TrialResult {
     let cpus: &[u32] = if threads > 2.0 { &[0, 2, 1, 0] } else { &[0, 2] };
     trial("contend", Parameters::default().with("method", name).with("threads", threads), cpus, value)
@@ -60,7 +60,7 @@ fn names<'a>(ranking: &'a Ranking<'_>) -> Vec<&'a str> {
 
 #[test]
 fn only_results_under_one_condition_are_ranked() {
-    // The best value of `slow` is at a capacity and on CPUs where nothing else is as fast.
+    // `slow` has the best value, at a capacity and on CPUs where nothing else was measured as fast.
     let trials = vec![
         queue("slow", 10_000.0, &[0, 1], [86e6, 87.7e6, 89e6]),
         queue("fast", 10_000.0, &[0, 1], [40e6, 41e6, 42e6]),
@@ -214,7 +214,7 @@ fn of_several_pairs_the_typical_one_is_ranked() {
 #[test]
 fn the_order_of_points_alone_names_nothing() {
     let value = |name, low, point, high| lock(name, 2.0, [low, point, high]);
-    // Each overlaps the first, and not each other.
+    // Each overlaps the first, but the others do not overlap each other.
     let open = vec![value("a", 5.0, 5.5, 20.0), value("b", 6.0, 6.5, 7.0), value("c", 15.0, 15.5, 16.0)];
     of(open, |ranking| assert!(matches!(&ranking.verdict, Verdict::CannotTell(names) if names.len() == 3)));
     // The last overlaps the first: no subject is the slowest.
