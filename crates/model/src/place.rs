@@ -1,4 +1,4 @@
-//! The same work, somewhere else: placements, what is compared, and which one wins.
+//! Comparison of placements: derives placements, compares the same work on each, and selects the best.
 
 mod analyse;
 mod comparison;

@@ -1,5 +1,4 @@
-//! From the runs of a comparison to what follows. Shared by the session, which asks when it is enough, and by whoever
-//! reads a file.
+//! Derives the result of a comparison from its runs, both for the stopping rule of a session and for stored runs.
 
 use super::comparison::{
     Arm, Comparison, Difference, Doubt, Failed, Metric, OFTEN, OTHERS, Open, Outcome, PlaceResult, Role,
@@ -17,26 +16,25 @@ use crate::stats::{
 use crate::{Flag, Flags, Picos, TrialFailure};
 use std::collections::BTreeSet;
 
-/// The error that all tests of one piece of work may make together. A placement against itself must not win, and the
-/// smallest effect alone does not keep it from that where runs are few.
+/// Family-wise error of all tests of one piece of work. It keeps a placement from beating itself, which the smallest
+/// effect alone does not prevent with few runs.
 pub const ALPHA: f64 = 0.005;
-/// Confidence of the intervals that are shown is one minus this.
+/// Significance level of displayed intervals (95 %).
 pub(super) const SHOWN_ALPHA: f64 = 0.05;
-/// ln of a ratio that no two numbers above zero have: zero against such a number lies further apart than any of them.
+/// Stands for ln of a ratio with a zero: beyond that of any two positive numbers.
 const BEYOND: f64 = 700.0;
-/// Runs that are shorter than this contain their start to more than a hundredth.
+/// Runs shorter than this consist of their start to more than a hundredth.
 const SHORT_S: f64 = 0.02;
-/// The clock of a core moved, or differs between placements.
+/// Relative difference of core clocks, within or between placements, that is flagged.
 const FREQUENCY_SHARE: f64 = 0.02;
-/// More of the time of the CPUs than this was taken by others.
 const STOLEN_SHARE: f64 = 0.01;
-/// Its threads waited for more than this share of the time that they wanted to run, and others had as much of its CPUs:
-/// the accounts of the system are kept in hundredths of a second, and whoever watches takes a hundredth.
+/// Waiting share of ready threads, and share of the CPUs used by others, that are flagged if both exceed this. The
+/// system counts CPU time in hundredths of a second, and observing takes a hundredth.
 const DISTURBED_SHARE: f64 = 0.05;
-/// Runs fall into states where a gap of a tenth divides them into parts of three and more.
+/// A gap of a tenth splits runs into states of at least three runs each.
 const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
 
-/// What follows from all runs.
+/// Analyses all runs.
 pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceResult {
     let mut result = PlaceResult {
         complete: record.complete,
@@ -52,10 +50,9 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
     result
 }
 
-/// How many more times one piece of work should run on each placement; 0 once it has run as often as asked, often enough
-/// that its tests can reach [`ALPHA`] at all, and every difference of its headline is known to the precision asked for.
-/// `here` are the placements that can still be run. More than 1 is an estimate: an interval narrows with the root of the
-/// number of runs.
+/// How many more times a piece of work should run on each placement of `here`, those that can still be run; 0 once it
+/// has the requested repetitions, enough for its tests to reach [`ALPHA`], and every difference of its headline has the
+/// requested precision. More than 1 is an estimate: intervals shrink with the square root of the number of runs.
 pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
     let made = whole(settings, record, work, here).len() as u32;
     let most = most_repetitions(settings);
@@ -76,8 +73,8 @@ pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: us
     needed.min(most).saturating_sub(made).max(least).max(1)
 }
 
-/// Minimum number of runs of a piece of work on each placement: those asked for, and as many as a verdict needs unless
-/// fewer than any interval needs were asked for.
+/// Minimum number of runs on each placement: those requested, and enough for a verdict unless fewer were requested than
+/// any interval needs.
 pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
     match has_intervals(settings) {
         true => settings.repeat.max(verdict_repetitions(settings, work)),
@@ -90,13 +87,12 @@ pub fn most_repetitions(settings: &PlaceSettings) -> u32 {
     if has_intervals(settings) { MAX_REPETITIONS } else { settings.repeat }
 }
 
-/// Whether as many runs were asked for as a 95 % interval needs.
+/// Whether enough runs for a 95 % interval were requested.
 pub fn has_intervals(settings: &PlaceSettings) -> bool {
     settings.repeat >= fewest_pairs(SHOWN_ALPHA)
 }
 
-/// The fewest runs on each placement with which the tests of a piece of work, corrected for their number, can reach
-/// [`ALPHA`].
+/// Minimum number of runs on each placement for tests that can reach [`ALPHA`] after correction for their number.
 pub fn verdict_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
     let judged = settings.works[work].metrics.iter().filter(|metric| metric.role == Role::Judged).count();
     let count = settings.placements.len();
@@ -104,10 +100,10 @@ pub fn verdict_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
     fewest_pairs(ALPHA / tests as f64)
 }
 
-/// Beyond, the interval is narrower than anything that the machine does from one hour to the next.
+/// With more runs, the interval is narrower than the drift of the machine from hour to hour.
 const MAX_REPETITIONS: u32 = 200;
 
-/// The numbers of the repetitions that all of some placements have: one that was broken off compares nothing.
+/// Repetitions that are complete on all of some placements.
 fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> BTreeSet<u32> {
     let of = |placement: usize| -> BTreeSet<u32> {
         let passes = record.passes(settings.trial(work, placement)).iter();
@@ -116,8 +112,7 @@ fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[u
     here.iter().map(|&placement| of(placement)).reduce(|all, of| &all & &of).unwrap_or_default()
 }
 
-/// The placements that ran to the end: those of a run that was broken off differ by one repetition, and one that a CPU left
-/// lags behind.
+/// Placements that ran to the end: after an interruption one repetition may be missing, after the loss of a CPU more.
 fn lasting(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<usize> {
     let placements = 0..settings.placements.len();
     let runs = placements.map(|placement| record.outcomes(settings.trial(work, placement)).count());
@@ -130,7 +125,6 @@ fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |a| (a + 1..count).map(move |b| (a, b)))
 }
 
-/// The numbers of one run, by repetition.
 fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u32, f64)> {
     let of = |pass: &crate::series::SeriesEntry| {
         let outcome = pass.outcome.as_ref().ok()?;
@@ -139,7 +133,6 @@ fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u32, f64)> {
     record.passes(trial).iter().filter_map(of).collect()
 }
 
-/// The numbers of repetitions in which both placements have one.
 fn both(
     settings: &PlaceSettings,
     record: &SeriesRecord,
@@ -152,11 +145,11 @@ fn both(
     first.iter().filter_map(|&(repetition, value)| Some([value, partner(repetition)?])).collect()
 }
 
-/// ln(b / a) of each repetition; `None` where some value has no ratio, or there is none.
+/// ln(b / a) of each repetition; `None` if a value has no ratio, or there is none.
 type Ratios = Option<Vec<f64>>;
 
-/// Zeros are values as others are: two of them are equal, and one of them is as far from any other number as can be. The
-/// tests go by ranks and the estimates by medians, so that it does not matter how far that is.
+/// Zeros are valid: two are equal, and one is farther from any other number than all ratios. The exact distance does
+/// not matter, because tests use ranks and estimates use medians.
 fn log_ratios(both: &[[f64; 2]]) -> Ratios {
     let ratio = |&[a, b]: &[f64; 2]| match (a, b) {
         (0.0, 0.0) => Some(0.0),
@@ -187,7 +180,7 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
         .collect();
     let p_values: Vec<Option<f64>> =
         tested.iter().flatten().map(|ratios| ratios.as_deref().and_then(signed_rank_p)).collect();
-    // Only what can be tested takes a share of the error.
+    // Only tests that are possible share the error.
     let known: Vec<f64> = p_values.iter().flatten().copied().collect();
     let mut adjusted = holm(&known).into_iter();
     let mut adjusted = p_values.iter().map(|p| p.and_then(|_| adjusted.next()));
@@ -218,7 +211,7 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
 fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &Metric) -> Vec<Arm> {
     let whole = whole(settings, record, work, &lasting(settings, record, work));
     let arm = |(number, placement): (usize, &super::Placement)| {
-        // Before any repetition is whole, what is there says more than nothing.
+        // Incomplete repetitions count as long as there is no complete one.
         let counts = |repetition: &u32| whole.is_empty() || whole.contains(repetition);
         let found = numbers(record, settings.trial(work, number), &metric.name);
         let (repetitions, runs): (Vec<u32>, Vec<f64>) =
@@ -237,9 +230,8 @@ fn differences(count: usize, ratios: &[Ratios], p_values: &[Option<f64>]) -> Vec
     pairs(count).zip(ratios.iter().zip(p_values)).map(difference).collect()
 }
 
-/// From ln(b / a) to b / a − 1.
 fn as_share(shift: Estimate) -> Estimate {
-    // Means of two repetitions, one with a zero, lie half way to what no numbers have.
+    // The mean of two repetitions, one with a zero, is half of `BEYOND`.
     let share = |ln: f64| match ln {
         ln if ln >= BEYOND / 4.0 => f64::INFINITY,
         ln if ln <= -BEYOND / 4.0 => -1.0,
@@ -255,7 +247,6 @@ fn outcome(
     differences: &[Difference],
     ratios: &[Ratios],
 ) -> Outcome {
-    // The share by which `other` differs from `one`, seen from `one`.
     let seen = |one: usize, other: usize| -> Option<(Estimate, f64)> {
         let found = differences.iter().find(|d| (d.a, d.b) == (one.min(other), one.max(other)))?;
         let share = found.share?;
@@ -293,8 +284,8 @@ fn outcome(
     }
 }
 
-/// The comparison without its verdict where a doubt can reverse that: without what took its time a placement would be faster
-/// by up to [`Doubt::foreign_share`], and medians that differ the other way, or by less than matters, contradict a winner.
+/// Withholds a verdict that a disturbance could reverse: a placement might be faster by up to [`Doubt::foreign_share`]
+/// without it. A winner also needs medians that differ in the same direction, by at least the smallest effect.
 fn withheld(min_effect: f64, found: Comparison, doubts: &[Doubt]) -> Comparison {
     let is_slowed = found.metric.is_slowed();
     let foreign = |arm: usize| doubts.get(arm).filter(|_| is_slowed).map_or(0.0, Doubt::foreign_share);
@@ -306,7 +297,7 @@ fn withheld(min_effect: f64, found: Comparison, doubts: &[Doubt]) -> Comparison 
                 let apart = pair.share.map_or(0.0, |share| effect(share.point));
                 (1.0 + apart) * (1.0 - foreign(loser(pair))) < 1.0 + min_effect
             });
-            // Zeros have no ratio, and nothing to contradict.
+            // Zeros have no ratio and cannot contradict.
             let contradicts = |pair: &Difference| {
                 let share = pair.share.map_or(0.0, |share| share.point);
                 let of_medians = found.of_medians(pair.a, pair.b);
@@ -318,7 +309,7 @@ fn withheld(min_effect: f64, found: Comparison, doubts: &[Doubt]) -> Comparison 
                 () => None,
             }
         }
-        // What disturbs runs can hide a difference of their times, and makes no values equal that are not.
+        // Disturbances can hide a difference of times, but do not make unequal values equal.
         Outcome::Same { .. } if found.arms.windows(2).all(|arms| arms[0].runs == arms[1].runs) => None,
         Outcome::Same { within } => (0..found.arms.len())
             .any(|arm| foreign(arm) > DISTURBED_SHARE.max(within))
@@ -331,7 +322,6 @@ fn withheld(min_effect: f64, found: Comparison, doubts: &[Doubt]) -> Comparison 
     }
 }
 
-/// The same difference seen from the other side.
 fn reversed(share: Estimate) -> Estimate {
     let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
     Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
@@ -363,7 +353,7 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
         let stolen = stolen(&outcomes, placement.cpus.len());
         let mut flags =
             outcomes.iter().fold(Flags::NONE, |flags, outcome| flags.union(outcome.observed.flags));
-        // Whom a quota stops waits for his CPU, and reads a slow clock.
+        // A quota makes threads wait for a CPU and slows the measured clock.
         let has_quota = outcomes.iter().any(|outcome| outcome.quota);
         if has_quota {
             flags.set(Flag::Quota);
@@ -416,8 +406,7 @@ fn failed(runs: u32, last: &TrialFailure) -> Failed {
     Failed { runs, reason: last.to_string(), end, stdout, stderr }
 }
 
-/// Over all runs: the share of the time that the threads wanted to run in which they waited for a CPU, and the share of
-/// the time of the CPUs that went to other programs.
+/// Over all runs: the share of ready time that threads waited for a CPU, and the share of the CPUs used by others.
 fn disturbance(record: &SeriesRecord, trial: usize, cpus: usize) -> [Option<f64>; 2] {
     let total = |name: &str| -> Option<f64> {
         let found = numbers(record, trial, name);
@@ -433,8 +422,8 @@ fn disturbance(record: &SeriesRecord, trial: usize, cpus: usize) -> [Option<f64>
     [share(waited, wanted), share(total(OTHERS), available)]
 }
 
-/// Threads that wait may wait for each other: then nobody else had their CPUs. Programs that use what the work leaves idle
-/// keep nobody waiting. Where one of the two is not known, the other counts where it cannot mean that.
+/// Threads may wait for each other, and other programs may use only idle time: a disturbance needs both. If the use by
+/// others is unknown, waiting counts when the threads cannot have waited for each other.
 fn is_disturbed(waited: Option<f64>, others: Option<f64>, tasks: Option<u64>, cpus: usize) -> bool {
     let much = |share: f64| share > DISTURBED_SHARE;
     match (waited, others) {
@@ -444,7 +433,7 @@ fn is_disturbed(waited: Option<f64>, others: Option<f64>, tasks: Option<u64>, cp
     }
 }
 
-/// The clock of many runs is not that of many others: one in five and four in five lie apart.
+/// Whether the 20th and the 80th percentile of the runs' core clocks differ.
 fn moved(record: &SeriesRecord, trial: usize) -> bool {
     let clocks = clocks(record, trial);
     let ends = quantile(&clocks, OFTEN).zip(quantile(&clocks, 1.0 - OFTEN));

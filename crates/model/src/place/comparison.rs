@@ -1,5 +1,4 @@
-//! [`Comparison`]: one metric of one piece of work on every placement; [`Metric`]: one number of a run that placements are
-//! compared by.
+//! [`Comparison`]: one metric of one piece of work on every placement; [`Metric`]: a compared number.
 
 use super::placement::Placement;
 use crate::quantity::Better;
@@ -12,34 +11,34 @@ use std::borrow::Cow;
 pub struct Comparison {
     /// The workload (`n-queens:14`), or `command`.
     pub work: String,
-    /// What is compared.
+    /// The compared metric.
     pub metric: Metric,
-    /// One for each placement, in the order asked.
+    /// One per placement, in the requested order.
     pub arms: Vec<Arm>,
-    /// Every two placements, in the order asked; empty for metrics that are told only.
+    /// All pairs of placements, in the requested order; empty for metrics that are not tested.
     pub pairs: Vec<Difference>,
-    /// What follows.
+    /// The conclusion.
     pub outcome: Outcome,
-    /// What keeps the tests from deciding although they would.
+    /// Why a conclusion of the tests is withheld.
     pub withheld: Option<Open>,
 }
 
 impl Comparison {
-    /// By how much the medians of two placements differ, `b / a − 1`, as the table shows them; `None` where they have no
-    /// ratio. [`Difference::share`] is the middle of the ratios of runs of one repetition instead.
+    /// Relative difference of the medians of two placements, `b / a − 1`, as in the table; `None` without a ratio.
+    /// [`Difference::share`] is the median over repetitions of the ratios of paired runs instead.
     pub fn of_medians(&self, a: usize, b: usize) -> Option<f64> {
         let [a, b] =
             [a, b].map(|arm| self.arms.get(arm).and_then(|arm| arm.median).map(|median| median.point));
         a.zip(b).filter(|(a, b)| *a > 0.0 && *b >= 0.0).map(|(a, b)| b / a - 1.0)
     }
 
-    /// Whether the medians of a pair lie apart by what the interval of its difference does not hold.
+    /// Whether the difference of the medians is outside the interval of the paired difference.
     pub fn is_off_medians(&self, pair: &Difference) -> bool {
         let of_medians = self.of_medians(pair.a, pair.b);
         pair.interval().zip(of_medians).is_some_and(|([low, high], of)| of < low || of > high)
     }
 
-    /// Why it is open; `None` where it is not.
+    /// Why the comparison is open; `None` if it is not.
     pub fn open(&self) -> Option<Open> {
         let some_run = |is: fn(f64) -> bool| self.arms.iter().any(|arm| arm.runs.iter().any(|&run| is(run)));
         match self.outcome {
@@ -62,55 +61,53 @@ impl Comparison {
 pub enum Open {
     /// No run has a value.
     NoValue,
-    /// Some are below zero, and placements are compared by ratios.
+    /// Some values are below zero, which have no ratio.
     BelowZero,
-    /// No test can be made of so few.
+    /// Too few runs for a test.
     TooFewRuns,
     /// The runs show neither a winner nor equality.
     Neither,
-    /// What took time from the runs may be all that they differ by.
+    /// A disturbance may explain the difference.
     Disturbed,
-    /// The medians of the placements do not differ as the runs of a repetition do.
+    /// The medians contradict the paired runs.
     Medians,
 }
 
 /// One placement of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm {
-    /// Where the work ran.
+    /// The placement.
     pub placement: Placement,
-    /// The median of the runs with its 95 % interval; `None` where no run had the number.
+    /// Median of the runs with its 95 % interval; `None` if no run has the number.
     pub median: Option<Estimate>,
-    /// Every run of a repetition that all placements have, in the order made.
+    /// The runs of all repetitions that are complete on all placements, in the order of execution.
     pub runs: Vec<f64>,
-    /// The repetition of each run: runs of one repetition are held against each other.
+    /// The repetition of each run; runs of one repetition are paired.
     pub repetitions: Vec<u32>,
 }
 
 impl Arm {
-    /// The 95 % interval of the median; `None` below six runs, whose whole range is less sure than that.
+    /// The 95 % interval of the median; `None` below six runs, whose whole range has less confidence.
     pub fn interval(&self) -> Option<[f64; 2]> {
         sure(self.median.as_ref())
     }
 }
 
-/// Two placements against each other, from repetitions that both have.
+/// Difference of two placements, from repetitions that both have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Position of the one that the other is held against.
+    /// Position of the reference placement.
     pub a: usize,
-    /// Position of the other.
+    /// Position of the other placement.
     pub b: usize,
-    /// `b / a − 1` with its 95 % interval; infinite where `a` is zero and `b` is not, `None` where values have no ratio
-    /// (below zero).
+    /// `b / a − 1` with its 95 % interval; infinite if only `a` is zero, `None` without a ratio (values below zero).
     pub share: Option<Estimate>,
-    /// Of the exact permutation test, adjusted (Holm) over all metrics and pairs of the work; `None` where there is no
-    /// test.
+    /// From the exact permutation test, adjusted (Holm) over all metrics and pairs of the work; `None` without a test.
     pub p_value: Option<f64>,
 }
 
 impl Difference {
-    /// The 95 % interval of the share; `None` below six repetitions, whose whole range is less sure than that.
+    /// The 95 % interval of the share; `None` below six repetitions, whose whole range has less confidence.
     pub fn interval(&self) -> Option<[f64; 2]> {
         sure(self.share.as_ref())
     }
@@ -120,8 +117,8 @@ fn sure(estimate: Option<&Estimate>) -> Option<[f64; 2]> {
     estimate.filter(|it| it.is_sure()).map(|it| [it.low, it.high])
 }
 
-/// How much the larger of two is more than the smaller, from `one / other − 1`: the same whichever of them is the other,
-/// and whichever way is better.
+/// Excess of the larger value over the smaller, from `one / other − 1`; independent of their order and of which
+/// direction is better.
 ///
 /// ```
 /// # use coretalk_model::place::effect;
@@ -132,52 +129,52 @@ pub fn effect(share: f64) -> f64 {
     ratio.max(1.0 / ratio) - 1.0
 }
 
-/// What follows from a comparison.
+/// Conclusion of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// One placement is better than every other by at least the smallest effect that matters.
+    /// One placement is better than every other by at least the smallest effect.
     Winner {
         /// Position of the winner.
         winner: usize,
         /// Position of the next best.
         runner_up: usize,
-        /// The next best against the winner: `runner-up / winner − 1`.
+        /// The next best relative to the winner: `runner-up / winner − 1`.
         share: Estimate,
         /// The largest p-value of the pairs of the winner.
         p_value: f64,
     },
-    /// Every two placements are shown to differ by less than this share.
+    /// All pairs of placements differ by less than this share.
     Same {
-        /// The smallest effect that matters.
+        /// The smallest effect.
         within: f64,
     },
     /// Neither.
     CannotTell,
-    /// The metric is given and not tested.
+    /// The metric is reported, but not tested.
     NotTested,
 }
 
-/// Everything that a run of comparisons found out.
+/// The result of a run of comparisons.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlaceResult {
-    /// By work in the order asked, the headline metric first.
+    /// By work in the requested order, the headline metric first.
     pub comparisons: Vec<Comparison>,
-    /// Doubts, by work and placement in the order asked.
+    /// Conditions by work and placement, in the requested order.
     pub doubts: Vec<Doubt>,
-    /// Every run that was planned was made, or the budget ended.
+    /// All planned runs were made, or the budget ended.
     pub complete: bool,
-    /// The budget ended before the intervals were as narrow as asked.
+    /// The budget ended before the intervals reached the precision.
     pub budget_ended: bool,
 }
 
-/// What went on beside the runs of one piece of work on one placement.
+/// Conditions and disturbances of the runs of one piece of work on one placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doubt {
     /// The work.
     pub work: String,
     /// The placement.
     pub placement: String,
-    /// Runs made, failed ones among them.
+    /// Number of runs, including failed ones.
     pub runs: u32,
     /// Runs that failed.
     pub failed: Option<Failed>,
@@ -185,29 +182,27 @@ pub struct Doubt {
     pub core_ghz: Option<f64>,
     /// Runs in which the work ran outside its CPUs.
     pub left: u32,
-    /// Runs in which some thread bound itself more tightly.
+    /// Runs in which a thread restricted its own affinity.
     pub narrowed: u32,
-    /// Runs that left processes behind, which were ended.
+    /// Runs that left processes behind, which were killed.
     pub orphans: u32,
-    /// The most threads that were seen at a time in some run, of all processes; `None` where nobody looked.
+    /// Largest number of threads observed at a time in a run, over all processes; `None` if not observed.
     pub tasks: Option<u64>,
-    /// Median wall time in seconds where whoever watches had to start runs from a CPU of the work, and they are so short
-    /// that this is part of what they are.
+    /// Median wall time in seconds, if the observer shared a CPU with the work and runs are so short that it matters.
     pub crowded_s: Option<f64>,
-    /// Share of the time of its CPUs that the hypervisor or interrupts took.
+    /// Share of the CPU time taken by the hypervisor or interrupts.
     pub stolen: Option<f64>,
-    /// Share of the time that its threads wanted to run in which they had no CPU, as far as was seen; `None` where the
-    /// system does not say.
+    /// Share of their ready time that threads had no CPU, as far as observed; `None` if the system does not report it.
     pub waited: Option<f64>,
-    /// Share of the time of its CPUs that went to other programs; `None` where the system does not say.
+    /// Share of the CPU time used by other programs; `None` if the system does not report it.
     pub others: Option<f64>,
-    /// Doubts and remarks.
+    /// Flags of the runs.
     pub flags: Flags,
 }
 
 impl Doubt {
-    /// Whether something other than the placement may have changed the numbers of its runs. Clocks that differ between
-    /// placements are a part of what placements are.
+    /// Whether something other than the placement may have affected the runs. Clocks that differ between placements are
+    /// a property of the placements.
     pub fn is_disturbed(&self) -> bool {
         let disturbances = [Flag::Quota, Flag::Preempted, Flag::Steal, Flag::Multimodal];
         disturbances.into_iter().any(|flag| self.flags.contains(flag))
@@ -216,9 +211,9 @@ impl Doubt {
             || self.crowded_s.is_some()
     }
 
-    /// The largest share of the time of its runs that may not have been its own: what its threads waited for a CPU that
-    /// others had, and what the host took. All of it where a quota stopped them, which has no bound, or where the work left
-    /// its CPUs in one run of five.
+    /// Largest share of its time that may be foreign: waiting for CPUs that others used, and time taken by the host. 1
+    /// if a quota throttled the runs, which has no bound, or if the work left its CPUs in more than a fifth of the
+    /// runs.
     pub fn foreign_share(&self) -> f64 {
         let known =
             |flag, share: Option<f64>| if self.flags.contains(flag) { share.unwrap_or(1.0) } else { 0.0 };
@@ -229,49 +224,48 @@ impl Doubt {
     }
 }
 
-/// Runs that are disturbed now and then are what medians are for: of six to ten, one at either end says nothing.
+/// Share of disturbed runs that medians tolerate: of six to ten runs, one at either end does not matter.
 pub(super) const OFTEN: f64 = 0.2;
 
-/// What is known of runs that failed.
+/// Details of failed runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// How many did.
+    /// Number of failed runs.
     pub runs: u32,
-    /// Why the last one did.
+    /// Reason of the last failure.
     pub reason: String,
-    /// How the command of that one ended; `None` where it did not end by itself.
+    /// How its command ended; `None` if it did not end by itself.
     pub end: Option<CommandEnd>,
-    /// What that one wrote to standard output, cut to its beginning and end.
+    /// Its standard output, shortened to beginning and end.
     pub stdout: String,
-    /// What it wrote to standard error, cut in the same way.
+    /// Its standard error, shortened likewise.
     pub stderr: String,
 }
 
-/// Whether a metric decides.
+/// Whether a metric is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It is tested, and can have a winner.
+    /// Tested; can have a winner.
     Judged,
-    /// It explains the others: neither a test nor a winner, and no share of the error that the tests may make.
+    /// Explains the others; not tested, without a share of the error.
     Descriptive,
 }
 
-/// One number of a run.
+/// One compared number of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name in values and documents, the unit last where it is known.
+    /// Its name in values and documents, with the unit last if known.
     pub name: Cow<'static, str>,
-    /// Heading of its rows in tables, the unit last.
+    /// Heading of its rows in tables, with the unit last.
     pub title: Cow<'static, str>,
-    /// Its unit; empty where it is not known (numbers of a user's own).
+    /// Its unit; empty if unknown (metrics defined by the user).
     pub unit: &'static str,
-    /// Which way is better.
+    /// Direction of improvement.
     pub better: Better,
-    /// Whether it decides.
+    /// Whether it is tested.
     pub role: Role,
 }
 
-/// A metric that is known by name.
 pub(super) const fn known(
     name: &'static str,
     title: &'static str,
@@ -282,7 +276,7 @@ pub(super) const fn known(
     Metric { name: Cow::Borrowed(name), title: Cow::Borrowed(title), unit, better, role }
 }
 
-/// What every run of a command has, the headline first.
+/// Metrics of every command, the headline first.
 pub const COMMAND_METRICS: [Metric; 6] = [
     known("wall_s", "wall s", "s", Better::Lower, Role::Judged),
     known("user_s", "user s", "s", Better::Lower, Role::Judged),
@@ -292,28 +286,26 @@ pub const COMMAND_METRICS: [Metric; 6] = [
     known("migrations", "migrations", "", Better::Lower, Role::Descriptive),
 ];
 
-/// What stands among the values of a run and is no metric: the clock of the core, seconds that threads waited for a CPU,
-/// and seconds of its CPUs that went to other programs.
+/// Values of a run that are not metrics: core clock, seconds that threads waited, CPU seconds used by others.
 pub(super) const BESIDE: [&str; 3] = ["core_ghz", WAITED, OTHERS];
-/// Seconds that threads of the work were ready and had no CPU, as far as was seen.
+/// Seconds that threads of the work were ready without a CPU, as far as observed.
 pub const WAITED: &str = "waited_s";
 /// Seconds that other programs ran on the CPUs of the placement.
 pub const OTHERS: &str = "others_s";
 
 impl Metric {
-    /// A number that a user reads from the output of a command.
+    /// A metric that the user extracts from the output of a command.
     pub fn own(name: &str, better: Better) -> Metric {
         let title = Cow::Owned(name.to_owned());
         Metric { name: Cow::Owned(name.to_owned()), title, unit: "", better, role: Role::Judged }
     }
 
-    /// Whether it takes longer, or is less of a rate, where something takes time from the runs: time on a CPU and memory
-    /// are counted for the work alone.
+    /// Whether lost time makes it worse. CPU time and memory are counted for the work alone.
     pub fn is_slowed(&self) -> bool {
         !["user_s", "system_s", "peak_memory_mb"].contains(&&*self.name)
     }
 
-    /// What is wrong with a name that a user gives to a number; `None` where nothing.
+    /// Why a name is not allowed for a metric of the user; `None` if it is.
     pub fn refusal(name: &str) -> Option<String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if name.is_empty() || !name.chars().all(fits) {

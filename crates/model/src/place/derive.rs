@@ -1,4 +1,4 @@
-//! From the name of a placement to CPUs, or why this machine cannot offer it.
+//! Derives the CPUs of a preset from the topology, or the reason why this machine cannot offer it.
 
 use super::placement::{Binding, Placement, Preset};
 use crate::topology::Same;
@@ -8,48 +8,34 @@ use crate::{CpuId, CpuSet, Domain, Level, Topology};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum PresetError {
-    /// Work without threads.
     #[error("a workload without threads needs no CPU")]
     NoThread,
-    /// Fewer CPUs than threads.
     #[error("{threads} threads need as many CPUs, and {cpus} may be used")]
     TooFewCpus { threads: usize, cpus: usize },
-    /// Fewer cores than threads, which need one each.
     #[error("{threads} threads need one core each, and {cores} may be used")]
     TooFewCores { threads: usize, cores: usize },
-    /// No groups of this level.
     #[error("this machine reports no {}", named(*level))]
     NotReported { level: Level },
-    /// One group of the level holds every CPU, so that it divides nothing.
     #[error("all CPUs of this machine are in one {}", named(*level))]
     Undivided { level: Level },
-    /// No group of this level has a CPU for each thread.
     #[error("no {} has {threads} usable CPUs (the largest has {most})", named(*level))]
     NoRoom { level: Level, threads: usize, most: usize },
-    /// There is no second cache.
     #[error("all usable CPUs share one last-level cache")]
     OneCache,
-    /// A single thread has nobody in another cache.
     #[error("one thread cannot span two caches")]
     AloneInItsCache,
-    /// A single thread has nobody on its core.
     #[error("one thread cannot share its core with another")]
     AloneOnItsCore,
-    /// No core with two threads.
     #[error("no core has two usable threads (SMT is off, absent or not reported)")]
     NoSmt,
-    /// Fewer CPUs that share cores than threads.
     #[error("{threads} threads need as many SMT siblings, and {cpus} may be used")]
     TooFewSiblings { threads: usize, cpus: usize },
-    /// All cores are alike.
     #[error("this machine reports only one kind of core")]
     OneClass,
-    /// Fewer CPUs of a class than threads.
     #[error("{threads} threads need as many CPUs of class {class}, and {cpus} may be used")]
     TooFewOfClass { threads: usize, class: String, cpus: usize },
 }
 
-/// What a group of a level is called in the sentences of placements.
 fn named(level: Level) -> &'static str {
     match level {
         Level::L3 => "last-level cache",
@@ -58,8 +44,7 @@ fn named(level: Level) -> &'static str {
     }
 }
 
-/// The CPUs of a preset for so many threads. The topology holds the CPUs that may be used and no others
-/// ([`Topology::restricted`]).
+/// The CPUs of a preset for `threads` threads. The topology must hold only the usable CPUs ([`Topology::restricted`]).
 ///
 /// # Errors
 /// [`PresetError`]: why this machine cannot offer it.
@@ -101,7 +86,7 @@ pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Pla
     Ok(Placement::bound(preset.name(), cpus))
 }
 
-/// First threads of all cores as far apart as can be, then second ones.
+/// The first threads of all cores as far apart as possible, then the second threads.
 fn spread_cores(topology: &Topology, mut left: Vec<CpuId>) -> Vec<CpuId> {
     let mut spread_out = Vec::new();
     let mut outside_in = topology.levels();
@@ -115,13 +100,12 @@ fn spread_cores(topology: &Topology, mut left: Vec<CpuId>) -> Vec<CpuId> {
     spread_out
 }
 
-/// In turns from the groups of the first level, inside each from those of the next: neighbours in the list share as
-/// little as can be, and second threads of cores come last.
+/// Takes CPUs in turn from the groups of the first level, and inside each from the next, so neighbours share little.
 fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
     let Some((&level, inner)) = levels.split_first() else { return cpus.to_vec() };
     let mut groups: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
     for &cpu in cpus {
-        // A core in no group of this level is a group of its own: where some cores have clusters, others may have none.
+        // A core outside every group of this level is its own group: clusters may exist on only some cores.
         let alone = || topology.siblings(cpu).first().or(Some(cpu));
         let group = topology.domain_of(cpu, level).map_or_else(alone, |domain| domain.cpus.first());
         match groups.iter_mut().find(|(known, _)| *known == group) {
@@ -131,7 +115,7 @@ fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
     }
     let is_reported = cpus.iter().any(|&cpu| topology.domain_of(cpu, level).is_some());
     if (groups.len() == cpus.len() || !is_reported) && level != Level::Core {
-        // A level that the source does not report says nothing about distance.
+        // A level that is not reported carries no information about distance.
         return spread(topology, cpus, inner);
     }
     in_turns(groups.into_iter().map(|(_, members)| spread(topology, &members, inner)).collect())
@@ -142,7 +126,7 @@ fn in_turns(groups: Vec<Vec<CpuId>>) -> Vec<CpuId> {
     (0..longest).flat_map(|turn| groups.iter().filter_map(move |group| group.get(turn).copied())).collect()
 }
 
-/// First threads of all cores, then second ones, cores in the order of the structure.
+/// The first threads of all cores, then the second threads, with cores in topology order.
 pub fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
     let ordered = topology.order(cpus);
     let mut cores: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
@@ -156,7 +140,7 @@ pub fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
     in_turns(cores.into_iter().map(|(_, threads)| threads).collect())
 }
 
-/// The group of a level that has the most cores for so many threads, the first of equals.
+/// The group of a level with the most cores for this number of threads; the first of equals.
 fn inside_one(topology: &Topology, level: Level, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let groups = topology.level(level);
     let cores = |group: &&Domain| topology.one_per_core(&group.cpus).len().min(threads);
@@ -187,7 +171,7 @@ fn across(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError
     if threads < 2 {
         return Err(PresetError::AloneInItsCache);
     }
-    // Whole caches first; of equals those that stand first, which are neighbours.
+    // Caches with enough cores first; equal ones keep their order, in which neighbours are near.
     caches.sort_by_key(|cache| std::cmp::Reverse(cache.len().min(threads.div_ceil(2))));
     let enough = (2..=caches.len())
         .find(|&count| caches[..count].iter().map(CpuSet::len).sum::<usize>() >= threads)
@@ -196,7 +180,7 @@ fn across(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError
             PresetError::TooFewCores { threads, cores }
         })?;
     let turns = in_turns(caches[..enough].iter().map(|cache| topology.order(cache)).collect());
-    // In role order neighbours share a cache where they can: that is how a program places its threads one by one.
+    // Neighbouring roles share a cache where possible, as in a program that places its threads one by one.
     Ok(topology.order(&turns.into_iter().take(threads).collect()))
 }
 
@@ -256,7 +240,7 @@ mod tests {
     use crate::tests::topology;
     use crate::topology::Beside;
 
-    /// The machine of the question that this answers: 2 caches × 3 cores × 2 threads, siblings i and i + 6.
+    /// Two caches × three cores × two threads, with siblings i and i + 6.
     fn two_clusters() -> Topology {
         let cores: &[&str] = &["0,6", "1,7", "2,8", "3,9", "4,10", "5,11"];
         let caches: &[&str] = &["0-2,6-8", "3-5,9-11"];
@@ -340,7 +324,7 @@ mod tests {
 
     #[test]
     fn second_threads_come_last_where_only_some_cores_have_clusters() {
-        // Two cores of two threads, and four single ones in a cluster.
+        // Two cores with two threads each, and four single-threaded cores in a cluster.
         let cores: &[&str] = &["0,1", "2,3", "4", "5", "6", "7"];
         let topology =
             topology("0-7", &[(Level::Cluster, &["4-7"]), (Level::L3, &["0-7"]), (Level::Core, cores)]);

@@ -1,23 +1,22 @@
-//! [`Placement`]: a name and the CPUs that a piece of work may use; [`Structure`]: what these share, which is why it could
-//! win.
+//! [`Placement`]: a name and the CPUs of a piece of work; [`Structure`]: the caches and cores that these share.
 
 use crate::{CpuId, CpuSet, Level, Topology};
 
 named! {
-    /// A placement that follows from the topology and a number of threads.
+    /// A placement derived from the topology and a number of threads.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Preset {
-        /// As near to each other as can be, threads of one core first.
+        /// As close together as possible, SMT siblings first.
         Compact = "compact",
-        /// As far apart as can be.
+        /// As far apart as possible.
         Spread = "spread",
-        /// Inside one last-level cache, on as many cores as there are.
+        /// Inside one last-level cache, on as many cores as possible.
         OneL3 = "one-l3",
-        /// One on each core, evenly over two last-level caches, or as many as it takes.
+        /// One per core, spread evenly over two last-level caches, or more if needed.
         AcrossL3 = "across-l3",
-        /// On all threads of as few cores as can be, inside one last-level cache where they fit.
+        /// On all threads of as few cores as possible, inside one last-level cache if they fit.
         SmtPacked = "smt-packed",
-        /// One on each core, cores as near to each other as can be.
+        /// One per core, on cores as close together as possible.
         OnePerCore = "one-per-core",
         /// Inside one NUMA node.
         OneNode = "one-node",
@@ -25,41 +24,40 @@ named! {
         PCores = "p-cores",
         /// On the slowest kind of cores.
         ECores = "e-cores",
-        /// Wherever the system puts it.
+        /// Not bound: the system chooses.
         None = "none",
     }
 }
 
 impl Preset {
-    /// The name of a placement that stands for several presets with the same CPUs.
+    /// The name of a placement that represents several presets with the same CPUs.
     pub fn joined(one: &str, other: &str) -> String {
         format!("{one}+{other}")
     }
 
-    /// The presets that a placement of this name stands for; `None` where the name is one that a user gave, or stands for
-    /// one alone. Names of several presets cannot be given by users.
+    /// The presets of a joined name; `None` for a single preset or a name given by the user, which cannot be joined.
     pub fn several(name: &str) -> Option<Vec<Preset>> {
         let presets: Option<Vec<Preset>> = name.split('+').map(Preset::named).collect();
         presets.filter(|presets| presets.len() > 1)
     }
 }
 
-/// A placement as it was asked for.
+/// A requested placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementName {
     /// Derived from the topology.
     Preset(Preset),
-    /// A name of its own, and the CPUs in role order.
+    /// A list of CPUs with a name.
     Listed {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// The CPUs: the first role runs on the first.
+        /// The CPUs by role.
         cpus: Vec<CpuId>,
     },
 }
 
 impl PlacementName {
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             PlacementName::Preset(preset) => preset.name(),
@@ -68,28 +66,28 @@ impl PlacementName {
     }
 }
 
-/// Whether work is held on the CPUs of a placement.
+/// Whether work is pinned to the CPUs of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
-    /// It runs there and nowhere else.
+    /// It runs only there.
     Bound,
-    /// The system may put it anywhere that this process may use.
+    /// The system may run it on any CPU that this process may use.
     Free,
 }
 
-/// The CPUs that a piece of work may use.
+/// The CPUs for a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The CPUs in role order.
     pub cpus: Vec<CpuId>,
-    /// Whether work is held there.
+    /// Whether work is pinned there.
     pub binding: Binding,
 }
 
 impl Placement {
-    /// Work that is held on these CPUs.
+    /// A placement with pinned work.
     pub fn bound(name: impl Into<String>, cpus: Vec<CpuId>) -> Placement {
         Placement { name: name.into(), cpus, binding: Binding::Bound }
     }
@@ -99,7 +97,7 @@ impl Placement {
         self.cpus.iter().copied().collect()
     }
 
-    /// The CPU of each of so many roles: they stand on the CPUs in turn.
+    /// The CPUs of `count` roles, assigned in turn.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, place::Placement};
@@ -110,8 +108,7 @@ impl Placement {
         self.cpus.iter().copied().cycle().take(count).collect()
     }
 
-    /// The words that bind a process to the same CPUs with the tool of the field: all of its threads may move among them.
-    /// `None` where nothing is bound.
+    /// The `taskset` command that binds a process to these CPUs, among which its threads may move. `None` if unbound.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, place::Placement};
@@ -123,14 +120,14 @@ impl Placement {
     }
 }
 
-/// How many of each thing the CPUs of a placement touch. `None` where the machine does not report such things.
+/// Number of topology groups that a placement uses, by level; `None` if the machine does not report that level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structure {
     /// CPUs.
     pub cpus: usize,
-    /// Cores: fewer than CPUs where two share one.
+    /// Cores: fewer than CPUs if some are shared.
     pub cores: usize,
-    /// L2 caches of several cores that are no clusters.
+    /// L2 caches shared by several cores, without those that are clusters.
     pub shared_l2: Option<usize>,
     /// Clusters of cores.
     pub clusters: Option<usize>,
@@ -140,17 +137,17 @@ pub struct Structure {
     pub nodes: Option<usize>,
     /// Packages.
     pub packages: Option<usize>,
-    /// Names of the kinds of cores, slowest first; empty where there is one kind.
+    /// Names of the used kinds of cores, slowest first; empty if the machine has only one.
     pub classes: Vec<String>,
 }
 
 impl Structure {
-    /// What the CPUs of a placement touch.
+    /// Counts the groups used by a placement.
     pub fn of(topology: &Topology, placement: &Placement) -> Structure {
         Structure::of_set(topology, &placement.set())
     }
 
-    /// What CPUs touch.
+    /// Counts the groups used by a set of CPUs.
     pub fn of_set(topology: &Topology, cpus: &CpuSet) -> Structure {
         let touched = |level| touched(topology, level, cpus);
         let is_here =
@@ -168,13 +165,12 @@ impl Structure {
         }
     }
 
-    /// Whether two of its CPUs are threads of one core.
+    /// Whether some of its CPUs are SMT siblings.
     pub fn shares_cores(&self) -> bool {
         self.cores < self.cpus
     }
 }
 
-/// How many groups of a level CPUs touch; `None` where the machine does not report such groups.
 pub(super) fn touched(topology: &Topology, level: Level, cpus: &CpuSet) -> Option<usize> {
     let groups = topology.level(level);
     let touched = groups.iter().filter(|group| !group.cpus.intersection(cpus).is_empty()).count();

@@ -1,76 +1,76 @@
-//! [`Why`]: what tells the winner of a comparison from the next best, as far as the reported structure holds it.
+//! [`Why`]: the topological differences that could explain why a placement wins against the next best.
 //!
-//! Only what speaks for the winner is a reason, and only for work that it can matter to: threads that never meet gain
-//! nothing from a shared cache, and a token that goes round gains nothing from cores of its own.
+//! Only advantages of the winner count, and only those relevant to the work: threads that do not communicate gain
+//! nothing from a shared cache, and a circulating token gains nothing from separate cores.
 
 use super::placement::{Binding, Placement, Structure, touched};
 use super::workload::{Behaviour, Communication};
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 
-/// Why one placement could be better than another. That any of it is the cause is not shown.
+/// Possible explanation of a result; causality is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// The system chose where the work of one of the two ran, and nobody wrote down where that was.
+    /// The system placed the work of one of the two, at unknown CPUs.
     Unbound,
-    /// Nothing that is reported speaks for the winner.
+    /// No reported difference favours the winner.
     Nothing,
-    /// What speaks for the winner; at least one.
+    /// Differences that favour the winner; at least one.
     Could(Vec<Reason>),
 }
 
-/// One difference of two placements: what the winner has against what the next best has.
+/// One difference between the winner (`mine`) and the next best (`theirs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// More CPUs for threads that work at a time.
+    /// More CPUs for concurrent threads.
     MoreCpus {
         /// CPUs that the winner uses.
         mine: usize,
         /// CPUs that the next best uses.
         theirs: usize,
     },
-    /// Fewer CPUs: less is moved and woken from one to another.
+    /// Fewer CPUs, with fewer migrations and wake-ups between them.
     FewerCpus {
         /// CPUs that the winner uses.
         mine: usize,
-        /// Several threads or processes work at a time.
+        /// Several threads or processes run at a time.
         several: bool,
     },
-    /// More cores for as many CPUs.
+    /// More cores with the same number of CPUs.
     Cores {
         /// Cores that the winner uses.
         mine: usize,
         /// Cores that the next best uses.
         theirs: usize,
     },
-    /// Less of what is said goes from one group of CPUs to another.
+    /// Less communication between groups of CPUs.
     Crossings {
-        /// The groups.
+        /// The level of the groups.
         level: Level,
-        /// What is counted.
+        /// The counted communication.
         communication: Communication,
         /// Crossings of the winner.
         mine: usize,
         /// Crossings of the next best.
         theirs: usize,
-        /// Of how many.
+        /// Total number of pairs.
         of: usize,
     },
-    /// All CPUs lie in fewer groups, so that what is said goes a shorter way; for work whose talk is not known.
+    /// All CPUs are in fewer groups, which shortens communication; for work with an unknown pattern.
     Groups {
-        /// The groups.
+        /// The level of the groups.
         level: Level,
-        /// Groups that the winner touches.
+        /// Groups that the winner uses.
         mine: usize,
-        /// Groups that the next best touches.
+        /// Groups that the next best uses.
         theirs: usize,
     },
-    /// More groups, each with a cache or memory of its own.
+    /// More groups, each with its own cache or memory.
     Room {
         /// Last-level caches or NUMA nodes.
         level: Level,
-        /// Groups that the winner touches.
+        /// Groups that the winner uses.
         mine: usize,
-        /// Groups that the next best touches.
+        /// Groups that the next best uses.
         theirs: usize,
     },
     /// More cores of a faster kind.
@@ -84,7 +84,7 @@ pub enum Reason {
     },
 }
 
-/// What speaks for `winner` against `next` in work of this habit.
+/// The possible explanation why `winner` beats `next` with work of this behaviour.
 pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next: &Placement) -> Why {
     if [winner, next].iter().any(|placement| placement.binding == Binding::Free) {
         return Why::Unbound;
@@ -97,9 +97,8 @@ pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next:
     if reasons.is_empty() { Why::Nothing } else { Why::Could(reasons) }
 }
 
-/// A placement as work uses it.
 struct Side {
-    /// The CPU of each role; every CPU once where nobody knows the roles.
+    /// The CPU of each role; every CPU once if the roles are unknown.
     roles: Vec<CpuId>,
     has: Structure,
 }
@@ -107,24 +106,23 @@ struct Side {
 impl Side {
     fn of(topology: &Topology, behaviour: &Behaviour, placement: &Placement) -> Side {
         let roles = placement.roles(behaviour.roles.unwrap_or(placement.cpus.len()));
-        // CPUs that nobody works on are no reason.
         let has = Structure::of_set(topology, &roles.iter().copied().collect());
         Side { roles, has }
     }
 }
 
-/// Roles stand on CPUs in turn: it is known who talks to whom from where.
+/// For work with known roles, and so with known communication between CPUs.
 fn of_roles(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if mine.has.cpus != theirs.has.cpus {
-        // Threads that share CPUs with each other lose more by that than by all else.
+        // Sharing a CPU costs more than anything else.
         if mine.has.cpus > theirs.has.cpus {
             reasons.push(Reason::MoreCpus { mine: mine.has.cpus, theirs: theirs.has.cpus });
         }
         return reasons;
     }
     let nearer = crossings(topology, behaviour, [&mine.roles, &theirs.roles]);
-    // Where the slower of two things counts, cores are told only if the way of the messages is no shorter.
+    // If only the slower of computation and communication counts, cores matter only without shorter communication.
     let by_cores = behaviour.computes && (behaviour.adds || nearer.is_empty());
     reasons.extend(nearer);
     if behaviour.streams {
@@ -137,7 +135,7 @@ fn of_roles(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Si
     reasons
 }
 
-/// A command, or processes that the system places among the CPUs: anything that CPUs share may matter.
+/// For commands and processes that the system places among the CPUs: every shared resource may matter.
 fn of_sets(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if behaviour.several && mine.has.cpus > theirs.has.cpus {
@@ -178,9 +176,9 @@ fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = Reason> {
         .flatten()
 }
 
-/// The levels at which CPUs can lie apart, from the largest groups to the smallest, cores left out. On hybrid machines
-/// clusters and shared L2 are no nearness: the four small cores of a module of Alder Lake, which are both, reach each
-/// other no sooner than others (52 against 44 ns).
+/// Levels that separate CPUs, from the largest groups down, without cores. On hybrid machines, clusters and shared L2
+/// caches are no sign of proximity: the four small cores of an Alder Lake module, which are both, are no faster to each
+/// other than to others (52 against 44 ns).
 fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
     let hybrid = topology.classes().len() > 1;
     let tells = move |level: &Level| {
@@ -190,7 +188,7 @@ fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
     topology.levels().into_iter().rev().filter(tells)
 }
 
-/// Where the winner's messages cross fewer borders: at the outermost that the two differ at, and between cores.
+/// The levels at which the winner's messages cross fewer borders: the outermost at which the two differ, and cores.
 fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<Reason> {
     let communication = behaviour.communication;
     let count = |level: Level| {
@@ -209,13 +207,13 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     let levels: Vec<Level> =
         far_levels(topology).chain(topology.has_smt(topology.cpus()).then_some(Level::Core)).collect();
     let counts: Vec<(Level, [usize; 2])> = levels.into_iter().map(|level| (level, count(level))).collect();
-    // A border that the winner crosses more often speaks against it. Where messages are all there is the outermost border
-    // decides nevertheless; where they are not, the winner may have won by its own work.
+    // A border that the winner crosses more often contradicts. If the work only communicates, the outermost border
+    // decides nevertheless; otherwise the winner may have won by its computation.
     let never_more = counts.iter().all(|(_, [mine, theirs])| mine <= theirs);
     let is_reason =
         |[mine, theirs]: [usize; 2]| mine < theirs && (mine == 0 || communication != Communication::Along);
     let Some(first) = counts.iter().position(|(_, [mine, theirs])| match communication {
-        // The slowest link decides, so that what lies inside one that both cross says nothing.
+        // The slowest link decides, so borders inside one that both cross are irrelevant.
         Communication::Along => *mine > 0 || *theirs > 0,
         _ => mine != theirs,
     }) else {
@@ -238,7 +236,7 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     std::iter::once(counts[first]).chain(inside.copied()).map(reason).collect()
 }
 
-/// Whether the winner's CPUs are cores of faster kinds: one by one, from the fastest, never a slower one.
+/// Whether the winner has faster cores: compared one by one from the fastest, never a slower one.
 fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<Reason> {
     let classes = topology.classes();
     let kinds = |side: &Side| -> Option<Vec<usize>> {

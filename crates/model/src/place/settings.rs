@@ -1,4 +1,4 @@
-//! [`PlaceSettings`]: what is meant by a run of comparisons, and how it stands in the settings of a run of series.
+//! [`PlaceSettings`]: resolved settings of a run of comparisons, and their form in the settings of a run of series.
 
 use super::comparison::{COMMAND_METRICS, Metric};
 use super::placement::{Binding, Placement};
@@ -7,17 +7,17 @@ use crate::Picos;
 use crate::quantity::{Better, Quantities};
 use crate::series::{Parameters, SeriesSettings, TrialSpec};
 
-/// The probe that runs of comparisons name.
+/// Name of the probe in runs of comparisons.
 pub const PROBE: &str = "place";
-/// The work that is a command of the user's own.
+/// Name of work that is a command of the user.
 pub const COMMAND: &str = "command";
 
-/// A piece of work as comparisons see it.
+/// A piece of work with its metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkSettings {
     /// A workload (`n-queens:14`), or `command`.
     pub name: String,
-    /// What is compared, the headline first.
+    /// The compared metrics, the headline first.
     pub metrics: Vec<Metric>,
 }
 
@@ -27,44 +27,44 @@ impl WorkSettings {
         WorkSettings { name: workload.to_string(), metrics: workload.kind.metrics().to_vec() }
     }
 
-    /// A command with these numbers of the user's own, which come first.
+    /// A command, with metrics of the user first.
     pub fn of_command(own: Vec<Metric>) -> WorkSettings {
         WorkSettings { name: COMMAND.to_owned(), metrics: own.into_iter().chain(COMMAND_METRICS).collect() }
     }
 }
 
-/// Repetitions where nothing was said: five could not reach any error that matters, and ten are worth a coffee.
+/// Default number of repetitions: five could not reach any useful error, and ten still take an acceptable time.
 pub const REPEAT: u32 = 10;
-/// The smallest effect that matters where nothing was said.
+/// Default smallest effect.
 pub const MIN_EFFECT: f64 = 0.01;
-/// The half-width asked for where nothing was said.
+/// Default half width.
 pub const PRECISION: f64 = 0.02;
-/// Upper bound of machine time where nothing was said.
+/// Default upper bound of machine time.
 pub const BUDGET: Picos = Picos::from_ms(60_000);
 
-/// What is meant by a run of comparisons.
+/// Resolved settings of a run of comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlaceSettings {
-    /// What is done, in the order asked.
+    /// The work, in the requested order.
     pub works: Vec<WorkSettings>,
-    /// Where, in the order asked.
+    /// The placements, in the requested order.
     pub placements: Vec<Placement>,
     /// Threads of the work; `None` for a command, which decides itself.
     pub threads: Option<usize>,
-    /// Repetitions that every placement gets at least.
+    /// Minimum number of repetitions on each placement.
     pub repeat: u32,
-    /// The smallest effect that matters, as a share.
+    /// Smallest relevant effect, as a share.
     pub min_effect: f64,
-    /// Half-width to which the differences of headlines are to be known, as a share.
+    /// Target half width of the headlines' differences, as a share.
     pub precision: f64,
     /// Upper bound of machine time.
     pub budget: Picos,
-    /// Every random choice comes from it.
+    /// The seed of every random choice.
     pub seed: u64,
 }
 
 impl PlaceSettings {
-    /// Workloads by so many threads on these placements, everything else as usual.
+    /// Settings for workloads with defaults for everything else.
     pub fn usual(
         workloads: &[Workload],
         threads: usize,
@@ -83,9 +83,8 @@ impl PlaceSettings {
         }
     }
 
-    /// How many threads stand on the CPUs of the placements in an order that a set of CPUs does not hold, where that can
-    /// matter to some work: some placement has them in another order than by number, or more CPUs than they need, or is
-    /// the same set as another. `None` where a set says it all.
+    /// The number of roles, if the order of CPUs may matter to some work and their sets do not determine it: in some
+    /// placement they are not sorted, are more than needed, or equal another placement as a set.
     pub fn roles_in_order(&self) -> Option<usize> {
         let kinds = self.works.iter().filter_map(|work| Some(work.name.parse::<Workload>().ok()?.kind));
         let behaviours = kinds.filter_map(|kind| Some(kind.behaviour(self.threads?)));
@@ -100,12 +99,12 @@ impl PlaceSettings {
         bound().any(|placement| !in_order(placement) || twins(placement)).then_some(roles)
     }
 
-    /// The number of the trial of a piece of work on a placement.
+    /// The index of the trial of a piece of work on a placement.
     pub fn trial(&self, work: usize, placement: usize) -> usize {
         work * self.placements.len() + placement
     }
 
-    /// The same as run files and documents hold it: a trial for each piece of work on each placement.
+    /// The form in run files and documents: one trial per piece of work and placement.
     pub fn to_series(&self) -> SeriesSettings {
         let own = |work: &WorkSettings| {
             let own = work.metrics.iter().filter(|metric| !COMMAND_METRICS.contains(metric));
@@ -142,8 +141,7 @@ impl PlaceSettings {
         }
     }
 
-    /// What [`to_series`](PlaceSettings::to_series) wrote; `None` for a run of something else, or one that this version
-    /// cannot read.
+    /// The inverse of [`to_series`](PlaceSettings::to_series); `None` for other runs and unknown versions.
     pub fn of_series(series: &SeriesSettings) -> Option<PlaceSettings> {
         if series.probes != [PROBE] {
             return None;

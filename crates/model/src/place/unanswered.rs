@@ -5,7 +5,7 @@ use super::comparison::{Comparison, Open, Outcome, effect};
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
 
-/// What keeps a comparison from an answer. Numbers are positions of its arms and pairs.
+/// Why a comparison has no answer. Numbers are positions of its arms and pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unanswered {
     /// Values below zero have no ratio.
@@ -14,37 +14,37 @@ pub enum Unanswered {
     FewRuns {
         /// Runs that a verdict needs.
         least: usize,
-        /// The arm with the fewest; `None` where all have as many.
+        /// The arm with the fewest runs; `None` if all have the same number.
         arm: Option<usize>,
-        /// `--repeat` asks for so few.
+        /// `--repeat` requests too few.
         is_asked: bool,
     },
-    /// What took time from the runs may be all that they differ by, or hide a difference.
+    /// A disturbance may explain or hide a difference.
     Disturbed,
     /// The medians contradict the paired runs.
     Medians,
-    /// No arm beats all others: the pairs whose difference is significant, none where the runs are too noisy.
+    /// No arm beats all others. Holds the pairs with a significant difference; empty if the runs are too noisy.
     Pairs(Vec<ShownPair>),
 }
 
 /// A pair of arms whose difference is significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShownPair {
-    /// One is better by at least the smallest effect that matters.
+    /// One is better by at least the smallest effect.
     Beats {
         /// The better arm.
         winner: usize,
         /// The other.
         loser: usize,
     },
-    /// The difference may be smaller than that.
+    /// The difference may be smaller than the smallest effect.
     Differs {
         /// The pair.
         pair: usize,
     },
 }
 
-/// What keeps a comparison from an answer; `None` where it has one.
+/// Why a comparison has no answer; `None` if it has one.
 pub fn unanswered(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswered> {
     if matches!(comparison.outcome, Outcome::Winner { .. } | Outcome::Same { .. }) {
         return None;

@@ -1,4 +1,4 @@
-//! [`Workload`]: work that the tool brings along, by name.
+//! [`Workload`]: built-in work, by name.
 
 use super::comparison::{Metric, Role, known};
 use crate::CpuId;
@@ -7,37 +7,37 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// The cache that a core has for itself has this size at least: L2 caches of the last ten years have 256 KiB and more.
+/// Lower bound for the private cache of a core: L2 caches of the last ten years have at least 256 KiB.
 const OWN_CACHE_BYTES: usize = 256 << 10;
 
-/// KiB of each thread of `memory-read` and `memory-write` without a number.
+/// Default KiB per thread of `memory-read` and `memory-write`.
 const USUAL_MEMORY_KIB: u32 = 65_536;
 
 named! {
-    /// What is done. Every kind checks its own answer: a run whose answer is wrong has no number.
+    /// Kind of work. Every kind checks its own answer: a run with a wrong answer has no number.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum WorkloadKind {
-        /// A program that replaces itself by itself, again and again.
+        /// A program that repeatedly replaces itself with execl.
         Execl = "execl",
         /// Fork, exit, wait.
         Process = "process",
         /// Pairs of processes echo a counter through two pipes each.
         Pipe = "pipe",
-        /// Shell pipelines side by side.
+        /// Concurrent shell pipelines.
         Shell = "shell",
-        /// Every solution of the n-queens problem, work shared as it comes.
+        /// All solutions of the n-queens problem, shared dynamically.
         NQueens = "n-queens",
         /// A fixed mix of integer and string operations in each thread.
         Integer = "integer",
         /// Threads lock one of eight mutexes, yield and unlock.
         ThreadsYield = "threads-yield",
-        /// 64 threads lock random ones of 4,096 mutexes, with work between.
+        /// 64 threads lock random ones of 4,096 mutexes, with work in between.
         MutexArray = "mutex-array",
-        /// Each thread sums up a buffer of its own, block by block.
+        /// Each thread sums up its own buffer, block by block.
         MemoryRead = "memory-read",
-        /// Each thread fills a buffer of its own, block by block.
+        /// Each thread fills its own buffer, block by block.
         MemoryWrite = "memory-write",
-        /// c = a over arrays that no cache holds.
+        /// c = a over arrays larger than any cache.
         StreamCopy = "stream-copy",
         /// b = q·c.
         StreamScale = "stream-scale",
@@ -47,13 +47,13 @@ named! {
         StreamTriad = "stream-triad",
         /// Fixed work in each thread, then a barrier.
         Barrier = "barrier",
-        /// A token through all threads.
+        /// A token circulates through all threads.
         Ring = "ring",
-        /// Each thread to each other, in phases.
+        /// Each thread sends to every other, in phases.
         AllToAll = "all-to-all",
-        /// Stages joined by queues.
+        /// Stages connected by queues.
         Pipeline = "pipeline",
-        /// All threads add to one counter, with work between.
+        /// All threads add to one counter, with work in between.
         SharedCounter = "shared-counter",
     }
 }
@@ -80,7 +80,7 @@ static HOPS: [Metric; 1] = [rate("hops_per_s", "hops/s")];
 static MESSAGES: [Metric; 1] = [rate("messages_per_s", "messages/s")];
 static ITEMS: [Metric; 1] = [rate("items_per_s", "items/s")];
 static OPERATIONS: [Metric; 1] = [rate("ops_per_s", "ops/s")];
-/// The mean says what the rate says, and extremes are single events: neither is tested.
+/// Mean and extremes are not tested: the mean repeats the rate, and extremes are single events.
 static EVENTS: [Metric; 5] = [
     rate("events_per_s", "events/s"),
     event("event_ms_p95", "event p95 ms", Role::Judged),
@@ -88,7 +88,7 @@ static EVENTS: [Metric; 5] = [
     event("event_ms_avg", "event avg ms", Role::Descriptive),
     event("event_ms_max", "event max ms", Role::Descriptive),
 ];
-/// The rate is the number of events over the time, as benchmarks of the field print both.
+/// The rate is events ÷ time; common benchmarks print both.
 static TIMED_EVENTS: [Metric; 6] = [
     known("time_s", "time s", "s", Better::Lower, Role::Judged),
     known("events_per_s", "events/s", "events/s", Better::Higher, Role::Descriptive),
@@ -116,7 +116,7 @@ impl WorkloadKind {
         }
     }
 
-    /// The number after the colon: its range, and the value that stands in the name where none is given.
+    /// The number after the colon: its range, and its default in the name, if any.
     fn size(self) -> Option<(RangeInclusive<u32>, Option<u32>)> {
         match self {
             Shell => Some((1..=64, Some(1))),
@@ -127,8 +127,7 @@ impl WorkloadKind {
         }
     }
 
-    /// How many roles it has by so many threads: they stand on the first CPUs of a placement in turn. `None` where it may
-    /// use the whole placement.
+    /// Number of roles, placed in turn on the first CPUs of a placement; `None` if the work may use all of them.
     pub fn roles(self, threads: usize) -> Option<usize> {
         match self {
             Execl | Process | Pipe | Shell => None,
@@ -137,7 +136,7 @@ impl WorkloadKind {
         }
     }
 
-    /// How its threads meet, by so many threads.
+    /// How its threads interact.
     pub fn behaviour(self, threads: usize) -> Behaviour {
         let roles = self.roles(threads);
         let communication = match self {
@@ -148,8 +147,7 @@ impl WorkloadKind {
             NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd
             | StreamTriad | Execl | Process | Pipe | Shell => Communication::Nobody,
         };
-        // Each thread of `process` waits for a process of its own, each of `pipe` talks to one; a pipeline of `shell` has
-        // six.
+        // Each thread of `process` waits for its own process, each of `pipe` talks to one; `shell` pipelines have six.
         let parties = match self {
             Process | Pipe => 2 * threads,
             Shell => 6,
@@ -160,7 +158,7 @@ impl WorkloadKind {
             several: parties > 1,
             communication,
             computes: !matches!(self, Ring | AllToAll),
-            // Own work beside a counter or in a stage counts only where messages do not take longer.
+            // Computation in addition to a counter or queue counts only if communication is not slower.
             adds: !matches!(self, SharedCounter | Pipeline),
             streams: matches!(
                 self,
@@ -169,7 +167,7 @@ impl WorkloadKind {
         }
     }
 
-    /// The fewest threads that it makes sense with.
+    /// Minimum number of threads.
     pub fn fewest_threads(self) -> usize {
         match self {
             Ring | AllToAll | Pipeline => 2,
@@ -178,53 +176,53 @@ impl WorkloadKind {
     }
 }
 
-/// How the threads of a piece of work meet: what of a placement can matter to it.
+/// How the threads of a piece of work interact, which determines what matters in a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behaviour {
-    /// How many roles it has, which stand on the CPUs of a placement in turn; `None` where it may use all of them.
+    /// Number of roles, placed in turn on the CPUs of a placement; `None` if the work may use all of them.
     pub roles: Option<usize>,
-    /// Several threads or processes work at a time, as far as is known.
+    /// Several threads or processes run at a time, as far as known.
     pub several: bool,
-    /// Who talks to whom.
+    /// The communication pattern.
     pub communication: Communication,
-    /// They do work of their own, which takes longer beside a busy thread of the same core.
+    /// They compute, which is slower next to a busy SMT sibling.
     pub computes: bool,
-    /// That work comes on top of the messages; else the longer of the two counts.
+    /// Computation adds to communication; otherwise the longer of the two counts.
     pub adds: bool,
     /// They stream through more memory than caches hold.
     pub streams: bool,
 }
 
 impl Behaviour {
-    /// A command, of which nothing is known but how many threads were seen.
+    /// A command, about which only the number of observed threads is known.
     pub fn of_command(several: bool) -> Behaviour {
         let (roles, communication) = (None, Communication::Nobody);
         Behaviour { roles, several, communication, computes: true, adds: true, streams: true }
     }
 }
 
-/// Who talks to whom.
+/// Communication pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Communication {
-    /// Nobody, or it is not known who.
+    /// None, or unknown.
     Nobody,
-    /// Each role to the next and the last to the first, one after the other.
+    /// Each role to the next and the last to the first, in sequence.
     Round,
-    /// Each role to the next, all at the same time: the slowest link counts.
+    /// Each role to the next, all at the same time: the slowest link decides.
     Along,
     /// Any role to any other.
     All,
-    /// Each role to each other, and the slowest role counts.
+    /// Each role to every other; the slowest role decides.
     Phases,
 }
 
 impl Communication {
-    /// Whether it matters which role stands on which of the CPUs.
+    /// Whether the assignment of roles to CPUs matters.
     pub fn has_order(self) -> bool {
         matches!(self, Communication::Round | Communication::Along)
     }
 
-    /// The pairs of CPUs that something is said between, in lists of which the one that takes longest counts.
+    /// The communicating pairs of CPUs, in lists of which the slowest decides.
     pub fn communicating_pairs(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
         let n = roles.len();
         let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
@@ -246,44 +244,44 @@ impl Communication {
 /// A kind of work and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Workload {
-    /// What is done.
+    /// The kind.
     pub kind: WorkloadKind,
-    /// Copies of `shell`, board of `n-queens`, locks of each thread of `mutex-array`, KiB of each thread of `memory-read` and
-    /// `memory-write`; `None` for the usual size and where there is one size.
+    /// Copies of `shell`, board size of `n-queens`, locks per thread of `mutex-array`, KiB per thread of `memory-read`
+    /// and `memory-write`; `None` for the default and for kinds with only one size.
     pub size: Option<u32>,
 }
 
-/// Why a word names no workload: a sentence.
+/// Why a name is not a workload: a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WorkloadError(String);
 
 impl Workload {
-    /// The work of a kind in its usual size.
+    /// The work of a kind in its default size.
     pub fn usual(kind: WorkloadKind) -> Workload {
         Workload { kind, size: kind.size().and_then(|(_, usual)| usual) }
     }
 
-    /// How its threads meet, by so many threads. Buffers that fit into the cache of a core stream from no memory.
+    /// How its threads interact. Buffers that fit into the private cache of a core do not stream from memory.
     pub fn behaviour(self, threads: usize) -> Behaviour {
         let usual = self.kind.behaviour(threads);
         Behaviour { streams: usual.streams && !self.fits_own_cache(), ..usual }
     }
 
-    /// Whether the buffer of a thread fits into the cache that a core has for itself.
+    /// Whether the buffer of a thread fits into the private cache of a core.
     pub fn fits_own_cache(self) -> bool {
         matches!(self.kind, MemoryRead | MemoryWrite) && self.memory_bytes() <= OWN_CACHE_BYTES
     }
 
-    /// Locks of each thread of `mutex-array`, and the empty loops before each. sysbench's numbers are 50,000 and 10,000: the
-    /// usual size is a tenth of both, so that a run takes a fraction of a second.
+    /// Locks per thread of `mutex-array`, and empty loops before each. sysbench uses 50,000 and 10,000; the default is
+    /// a tenth of both, so that a run takes a fraction of a second.
     pub fn mutex_rounds(self) -> [u64; 2] {
         let locks = u64::from(self.size.unwrap_or(5_000));
         [locks, locks / 5]
     }
 
-    /// Bytes that each thread of `memory-read` and `memory-write` passes through: usually more than any cache that a core
-    /// has for itself; 1 KiB is sysbench's block.
+    /// Bytes per thread of `memory-read` and `memory-write`: 1 KiB is sysbench's block, the default exceeds private
+    /// caches.
     pub fn memory_bytes(self) -> usize {
         self.size.unwrap_or(USUAL_MEMORY_KIB) as usize * 1_024
     }
