@@ -1,4 +1,4 @@
-//! Throughput of bounded queues: the matrices of a run of series, and what can be said of them in words.
+//! Throughput of bounded queues: the matrices of a run, and summaries for reports.
 
 mod batches;
 pub mod names;
@@ -15,28 +15,27 @@ use crate::series::{SeriesResult, TrialId, TrialResult};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag};
 
-/// One ordered pair of CPUs through one queue.
+/// One ordered pair of CPUs with one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueCell<'a> {
-    /// Everything that was found out.
+    /// The result.
     pub trial: &'a TrialResult,
 }
 
-/// One queue with one payload and one capacity, between every pair that was measured.
+/// One queue with one payload and one capacity, between all measured pairs.
 #[derive(Debug, Clone)]
 pub struct QueueMatrix<'a> {
-    /// Which queue.
+    /// Name of the queue.
     pub queue: &'a str,
-    /// What travels.
+    /// Type of the messages.
     pub payload: &'a str,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// What was measured, in the order of the plan.
+    /// The cells, in the order of the plan.
     pub cells: Vec<QueueCell<'a>>,
 }
 
-/// The matrices of a run, in the order of the plan. Trials at a fixed rate, in batches, and those with several producers
-/// or consumers, are no cells.
+/// The matrices of a run, in the order of the plan: trials without fixed rate, batches or several endpoints per side.
 pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
     let mut found: Vec<QueueMatrix<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| is_cell(trial)) {
@@ -50,7 +49,6 @@ pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
         let same = |matrix: &QueueMatrix<'_>| {
             (matrix.queue, matrix.payload, matrix.capacity) == (queue, payload, capacity)
         };
-        // Trials of one matrix stand together.
         if !found.last().is_some_and(same) {
             found.push(QueueMatrix { queue, payload, capacity, cells: Vec::new() });
         }
@@ -61,7 +59,6 @@ pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
     found
 }
 
-/// Whether a trial is a cell of a matrix.
 fn is_cell(trial: &TrialResult) -> bool {
     let parameters = &trial.spec.parameters;
     trial.spec.probe == names::PROBE
@@ -72,14 +69,14 @@ fn is_cell(trial: &TrialResult) -> bool {
 }
 
 impl<'a> QueueMatrix<'a> {
-    /// The cell of a producer and a consumer, where it was asked for.
+    /// The cell of a producer and a consumer, if it was measured.
     pub fn get(&self, from: CpuId, to: CpuId) -> Option<&QueueCell<'a>> {
         self.cells.iter().find(|cell| cell.pair() == [from, to])
     }
 }
 
 impl<'a> QueueCell<'a> {
-    /// Whether a trial belongs to a matrix, and not among the series.
+    /// Whether a trial belongs to a matrix instead of the series.
     pub fn holds(trial: &TrialResult) -> bool {
         is_cell(trial)
     }
@@ -94,28 +91,27 @@ impl<'a> QueueCell<'a> {
         self.trial.values.get(names::RATE)
     }
 
-    /// Messages per second where they say something about the pair: not where two threads that poll share a CPU and
-    /// hand over once in a time slice.
+    /// Messages per second, unless two polling threads share a CPU, which measures the scheduler quantum.
     pub fn rate_of_pair(&self) -> Option<&'a Estimate> {
         self.rate().filter(|_| !self.trial.flags.contains(Flag::SharedSpin))
     }
 
-    /// The same where it was the pair that made them: not where other threads of a runtime did most of the work.
+    /// Like `rate_of_pair`, unless other threads of a runtime did most of the work.
     pub fn claimed_rate(&self) -> Option<&'a Estimate> {
         self.rate_of_pair().filter(|_| !self.trial.flags.contains(Flag::Unclaimed))
     }
 
-    /// CPU time of producer and consumer for each message, in nanoseconds.
+    /// CPU time of producer and consumer per message, in nanoseconds.
     pub fn cpu_ns(&self) -> [Option<f64>; 2] {
         names::CPU_NS.map(|name| self.per_message(name))
     }
 
-    /// How often producer and consumer gave their CPU away for each message.
+    /// Voluntary context switches of producer and consumer per message.
     pub fn voluntary(&self) -> [Option<f64>; 2] {
         names::VOLUNTARY.map(|name| self.per_message(name))
     }
 
-    /// How often it was taken from them for each message.
+    /// Involuntary context switches of producer and consumer per message.
     pub fn involuntary(&self) -> [Option<f64>; 2] {
         names::INVOLUNTARY.map(|name| self.per_message(name))
     }
@@ -130,14 +126,14 @@ impl<'a> QueueCell<'a> {
         self.per_message(names::EMPTY)
     }
 
-    /// Messages that the consumer took from one time that it found the queue empty to the next.
+    /// Mean number of messages between two times that the consumer found the queue empty.
     pub fn mean_batch(&self) -> Option<f64> {
         let messages = self.count(names::MESSAGES)?;
         let empty = self.count(names::EMPTY)?;
         Some(messages / empty.max(1.0))
     }
 
-    /// CPUs kept busy by both sides together, starting and ending of threads included.
+    /// Number of CPUs kept busy by both threads, including their start and end.
     pub fn cpu_load(&self) -> Option<f64> {
         both([0, 1].map(|role| self.trial.busy.get(role).copied().flatten()))
     }
@@ -152,33 +148,33 @@ impl<'a> QueueCell<'a> {
     }
 }
 
-/// The sum of both sides; unknown where one is.
+/// The sum of both sides; `None` if one is unknown.
 pub fn both([producer, consumer]: [Option<f64>; 2]) -> Option<f64> {
     Some(producer? + consumer?)
 }
 
-/// What the diagonal says about switches between threads.
+/// Rate of context switches on the diagonal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchRate<'a> {
-    /// The queue that made most of them.
+    /// The queue with the highest rate.
     pub queue: &'a str,
-    /// What travelled.
+    /// Type of its messages.
     pub payload: &'a str,
-    /// Messages that it held.
+    /// Its capacity in messages.
     pub capacity: u64,
-    /// Which CPU.
+    /// The CPU.
     pub cpu: CpuId,
     /// The trial of its cell.
     pub trial: TrialId,
-    /// Switches for each message.
+    /// Switches per message.
     pub per_message: f64,
-    /// Switches a second, with the interval of the messages. Each takes at most the time from one to the next: what the
-    /// queue does is in it.
+    /// Switches per second, with the interval of the message rate. The inverse is an upper bound of the time of a
+    /// switch, because it includes the work of the queue.
     pub per_s: Estimate,
 }
 
-/// The most that a queue on one CPU made the system switch; `None` where no two threads that sleep shared one, or the
-/// system counts no switches. Method: messages a second × switches of both threads for each message.
+/// The highest switch rate of a queue on one CPU; `None` if no two sleeping threads shared one, or the system does not
+/// count switches. Method: messages per second × switches of both threads per message.
 pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
     let of_matrix = |matrix: &QueueMatrix<'a>| -> Vec<SwitchRate<'a>> {
         let (queue, payload, capacity) = (matrix.queue, matrix.payload, matrix.capacity);

@@ -6,30 +6,30 @@ use crate::series::{SeriesResult, TrialResult, side_by_side};
 use crate::stats::Estimate;
 use std::borrow::Cow;
 
-/// Gains are printed with two decimals: an interval that begins at 1.00 does not exclude that there is none.
+/// Gains are printed with two decimals, and an interval from 1.00 includes no gain.
 const MIN_GAIN: f64 = 1.01;
 
 /// One size of batch.
 #[derive(Debug, Clone)]
 pub struct BatchStep<'a> {
-    /// Messages that are sent and received at once.
+    /// Messages sent and received at once.
     pub batch: u64,
-    /// Everything that was found out.
+    /// The result.
     pub trial: &'a TrialResult,
-    /// The same in the state of the machine that all sizes have in common; `None` where it was never in that.
+    /// The result in the machine state common to all sizes; `None` if it was never measured in that state.
     beside: Option<Cow<'a, TrialResult>>,
 }
 
-/// One queue between the same CPUs with batches of one size or several.
+/// One queue between the same CPUs with one or more batch sizes.
 #[derive(Debug, Clone)]
 pub struct BatchCurve<'a> {
-    /// Which queue.
+    /// Name of the queue.
     pub queue: &'a str,
-    /// What travels.
+    /// Type of the messages.
     pub payload: &'a str,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// Messages per second that were meant to be sent; as fast as they go where not.
+    /// Requested messages per second; `None` for the maximum rate.
     pub rate_per_s: Option<f64>,
     /// Producer and consumer.
     pub placement: &'a [CpuId],
@@ -37,12 +37,12 @@ pub struct BatchCurve<'a> {
     pub steps: Vec<BatchStep<'a>>,
 }
 
-/// What larger batches gain.
+/// Gain of larger batches.
 #[derive(Debug, Clone, Copy)]
 pub enum BatchGain<'c, 'a> {
-    /// This size has the largest gain of those that are shown to pass more than the smallest.
+    /// The size with the largest significant gain over the smallest size.
     Best(&'c BatchStep<'a>, Estimate),
-    /// No size is shown to pass more.
+    /// No size has a significant gain.
     NotShown,
     /// No gain has an interval.
     Unknown,
@@ -85,14 +85,13 @@ impl<'a> BatchCurve<'a> {
         (self.queue, self.payload, self.capacity, self.rate_per_s, self.placement)
     }
 
-    /// Whether a trial is one of it.
+    /// Whether a trial belongs to the curve.
     pub fn holds(&self, trial: &TrialResult) -> bool {
         self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
     }
 
-    /// How many times as many messages as with the smallest batch pass with another; the interval spans every quotient of
-    /// two values of the two intervals, which is wider than 95 % need. `None` where they were not measured in one state, or
-    /// two threads that poll share a CPU.
+    /// Throughput relative to the smallest batch. The interval spans all quotients of the two intervals, which is wider
+    /// than 95 % requires. `None` if they were not measured in one state, or two polling threads share a CPU.
     pub fn gain(&self, step: &BatchStep<'_>) -> Option<Estimate> {
         let first = self.steps.first()?;
         if first.batch == step.batch {
@@ -108,7 +107,7 @@ impl<'a> BatchCurve<'a> {
         })
     }
 
-    /// What larger batches gain over the smallest.
+    /// Gain of larger batches over the smallest.
     pub fn best_gain(&self) -> BatchGain<'_, 'a> {
         let gains = self.steps.iter().filter_map(|step| Some((step, self.gain(step)?)));
         let sure: Vec<(&BatchStep<'_>, Estimate)> = gains.filter(|(_, gain)| gain.is_sure()).collect();
@@ -120,7 +119,7 @@ impl<'a> BatchCurve<'a> {
         }
     }
 
-    /// The size with the largest gain that is shown, and that gain; `None` where none is.
+    /// The size with the largest significant gain, and that gain.
     pub fn best(&self) -> Option<(u64, Estimate)> {
         match self.best_gain() {
             BatchGain::Best(step, gain) => Some((step.batch, gain)),
@@ -130,7 +129,6 @@ impl<'a> BatchCurve<'a> {
 }
 
 impl BatchStep<'_> {
-    /// Messages per second in the state that all sizes have in common.
     fn rate_beside(&self) -> Option<&Estimate> {
         let trial = self.beside.as_deref()?;
         let rate = trial.values.get(names::RATE)?;

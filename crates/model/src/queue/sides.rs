@@ -3,22 +3,22 @@
 use super::names;
 use crate::series::{SeriesResult, TrialResult};
 
-/// One queue, payload and capacity with several numbers of ends.
+/// One queue, payload and capacity with several numbers of producers and consumers.
 #[derive(Debug, Clone)]
 pub struct SideGrid<'a> {
-    /// Which queue.
+    /// Name of the queue.
     pub queue: &'a str,
-    /// What travels.
+    /// Type of the messages.
     pub payload: &'a str,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// Numbers of producers and of consumers, rising.
+    /// Numbers of producers and of consumers, ascending.
     pub sides: [Vec<u32>; 2],
-    /// What was measured, in the order of the plan.
+    /// The trials, in the order of the plan.
     pub trials: Vec<&'a TrialResult>,
 }
 
-/// The grids of a run, in the order of the plan; one may have a single combination of ends.
+/// The grids of a run, in the order of the plan; a grid may have a single combination.
 pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
     let mut found: Vec<SideGrid<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
@@ -47,7 +47,6 @@ pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
     found
 }
 
-/// Producers and consumers of a trial whose plan says them.
 fn ends_of(trial: &TrialResult) -> Option<[u32; 2]> {
     let count = |name| trial.spec.parameters.number(name).map(|count| count as u32);
     Some([count("producers")?, count("consumers")?])
@@ -59,12 +58,12 @@ impl<'a> SideGrid<'a> {
         self.trials.len() > 1
     }
 
-    /// The trial with so many of each.
+    /// The trial with these numbers of producers and consumers.
     pub fn at(&self, ends: [u32; 2]) -> Option<&'a TrialResult> {
         self.trials.iter().copied().find(|trial| ends_of(trial) == Some(ends))
     }
 
-    /// Whether a trial is one of it.
+    /// Whether a trial belongs to the grid.
     pub fn holds(&self, trial: &TrialResult) -> bool {
         self.trials.iter().any(|known| std::ptr::eq(*known, trial))
     }

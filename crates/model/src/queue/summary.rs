@@ -1,5 +1,4 @@
-//! Numbers behind the words of a report on queues: rates by relation, where one CPU beats two, and whether the
-//! pairs that were measured speak for the others.
+//! Summaries of queues: rates by relation, one CPU compared with two, and whether measured pairs represent the others.
 
 use super::{QueueCell, QueueMatrix};
 use crate::series::{TrialId, TrialResult, side_by_side};
@@ -7,69 +6,68 @@ use crate::stats::Estimate;
 use crate::{Flag, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// What the pairs of one relation pass through one queue at one capacity.
+/// Throughput of the pairs of one relation, with one queue and capacity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelationRate {
-    /// Which pairs.
+    /// The relation.
     pub relation: Relation,
-    /// How many of them were measured.
+    /// Number of measured pairs.
     pub pairs: usize,
-    /// Messages per second: the median over pairs, of points and of both ends of their intervals. `None` where two
-    /// threads that poll share a CPU, other threads of a runtime did the work, or nothing was measured.
+    /// Messages per second of the typical pair. `None` if two polling threads share a CPU, other threads of a runtime
+    /// did the work, or nothing was measured.
     pub per_s: Option<Estimate>,
     /// The slowest and the fastest pair.
     pub range: Option<[f64; 2]>,
-    /// All of them were two polling threads on one CPU.
+    /// In all of them, two polling threads shared one CPU.
     pub shared_spin: bool,
-    /// Of all of them other threads of a runtime than the two on the CPUs did most of the work.
+    /// In all of them, other threads of a runtime than the two on the CPUs did most of the work.
     pub unclaimed: bool,
-    /// Cells with a doubt.
+    /// Number of cells with a doubt.
     pub doubted: usize,
-    /// Cells that are left out: measured, but not in the state of the machine in which most of their pair was.
+    /// Measured cells left out because the machine was not in the state in which most of their pair was measured.
     pub elsewhere: usize,
 }
 
-/// All relations, by capacity, of one queue with one payload.
+/// Rates of one queue and payload by capacity and relation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapeRates<'a> {
-    /// Which queue.
+    /// Name of the queue.
     pub queue: &'a str,
-    /// What travels.
+    /// Type of the messages.
     pub payload: &'a str,
-    /// For each capacity the relations from the nearest to the farthest.
+    /// For each capacity, the relations from the nearest to the farthest.
     pub rows: Vec<(u64, Vec<RelationRate>)>,
 }
 
-/// One CPU against two of a relation.
+/// One CPU compared with two of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balance {
-    /// One CPU passes more.
+    /// One CPU is faster.
     One,
-    /// Two CPUs pass more.
+    /// Two CPUs are faster.
     Two,
-    /// The interval of their ratio includes 1, or is none: that of a few passes.
+    /// The interval of the ratio includes 1 or is unknown (too few passes).
     Unknown,
 }
 
-/// What pairs that were drawn by chance say about the representatives.
+/// Check of the representative pairs against randomly drawn ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verification {
-    /// Cells of pairs that were drawn.
+    /// Cells of randomly drawn pairs.
     pub cells: usize,
-    /// How many of them lie beside what the representatives of their relation predict.
+    /// Number of those outside the prediction of their relation's representatives.
     pub beside: usize,
-    /// Share of all cells that may be beside the mark at 95 %.
+    /// Upper bound (95 %) for the share of such cells among all.
     pub bound: f64,
 }
 
-/// A relation's representatives predict so much to both sides of their range, beside its own width: pairs differ by
-/// where they lie on the die, and twelve do not show the ends.
+/// Extends the predicted range on both sides: pairs differ by position on the die, and twelve miss the extremes.
 const MARGIN: f64 = 0.1;
 
 /// Rates by relation for each queue and payload.
 pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<ShapeRates<'a>> {
     let mut shapes: Vec<ShapeRates<'a>> = Vec::new();
-    // Queues and capacities are held against each other: pair by pair in one state of the machine.
+    // Queues and capacities are compared pair by pair in one state of the machine.
     let cells: Vec<&'a TrialResult> =
         matrices.iter().flat_map(|matrix| matrix.cells.iter().map(|cell| cell.trial)).collect();
     let beside = side_by_side(&cells);
@@ -121,7 +119,7 @@ fn by_relation(
         .collect()
 }
 
-/// The typical pair, which is worth as much as there are pairs.
+/// The typical pair, with the number of pairs as its sample size.
 fn typical(estimates: &[Estimate]) -> Option<Estimate> {
     let confidence = estimates.first()?.confidence;
     let effective_n = estimates.len() as f64;
@@ -136,14 +134,13 @@ fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
 }
 
 impl ShapeRates<'_> {
-    /// What a relation passes at a capacity.
+    /// The rate of a relation at a capacity.
     pub fn at(&self, capacity: u64, relation: Relation) -> Option<&RelationRate> {
         let (_, row) = self.rows.iter().find(|(known, _)| *known == capacity)?;
         row.iter().find(|rate| rate.relation == relation)
     }
 
-    /// Rates over capacities, from the nearest relation to the farthest and in ascending order of capacity. Left out are
-    /// rates that are not known, and relations without any.
+    /// Known rates over ascending capacity, from the nearest relation to the farthest, without unknown relations.
     pub fn curves(&self) -> Vec<(Relation, Vec<(u64, Estimate)>)> {
         let curve = |relation| {
             let known = self
@@ -157,8 +154,7 @@ impl ShapeRates<'_> {
         Relation::ALL.into_iter().map(curve).filter(|(_, points)| !points.is_empty()).collect()
     }
 
-    /// How many times as much two CPUs of a relation pass as one, and which of them is faster; `None` where one of the
-    /// two was not measured or says nothing.
+    /// Ratio of two CPUs of a relation to one, and which is faster; `None` if one of the two is unknown.
     pub fn balance(&self, capacity: u64, relation: Relation) -> Option<(Estimate, Balance)> {
         let one = self.at(capacity, Relation::SameCpu)?.per_s?;
         let two = self.at(capacity, relation)?.per_s?;
@@ -172,8 +168,7 @@ impl ShapeRates<'_> {
     }
 }
 
-/// Whether representatives speak for pairs that were drawn beside them: the first `representatives` pairs of each
-/// relation predict the rest. `None` where nothing was drawn.
+/// Whether the first `representatives` pairs of each relation predict the others, drawn at random, if any.
 pub fn verification(
     matrices: &[QueueMatrix<'_>],
     topology: &Topology,
@@ -197,7 +192,7 @@ pub fn verification(
             beside += drawn.iter().filter(|estimate| !(low..=high).contains(&estimate.point)).count();
         }
     }
-    // Poisson's upper limit at 95 %: 3.0 for none found (the rule of three), about x + 1.65 √x + 3 for some.
+    // Upper Poisson limit at 95 %: 3.0 for none (the rule of three), about x + 1.65 √x + 3 for x.
     let upper = beside as f64 + 1.645 * (beside as f64).sqrt() + 3.0;
     (cells > 0).then(|| Verification { cells, beside, bound: (upper / cells as f64).min(1.0) })
 }

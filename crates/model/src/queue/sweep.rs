@@ -1,4 +1,4 @@
-//! [`Sweep`]: one queue between the same CPUs at rising rates, and the [`Knee`] beyond which it no longer keeps up.
+//! [`Sweep`]: one queue between the same CPUs at rising rates, and the [`Knee`] beyond which it falls behind.
 
 use super::names;
 use crate::series::{SeriesResult, TrialResult};
@@ -6,12 +6,9 @@ use crate::stats::normal;
 use crate::{CpuId, Flag};
 use std::cmp::Ordering;
 
-/// Fewer rates are some trials at a rate and no sweep.
 const MIN_RATES: usize = 3;
-/// How often passes may agree by chance before that says something: one time in twenty.
 const CHANCE: f64 = 0.05;
 
-/// Up to here the sign test adds the chances of all outcomes.
 const EXACT_PASSES: u64 = 1_000;
 
 /// Whether a queue kept a rate.
@@ -21,27 +18,27 @@ pub enum Kept {
     Yes,
     /// Most passes did not, by the same test.
     No,
-    /// Too few passes, or they do not agree.
+    /// Too few passes, or no significant majority.
     Unclear,
 }
 
 /// One rate of a sweep.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Messages per second that were meant to be sent.
+    /// Requested messages per second.
     pub rate_per_s: f64,
-    /// Everything that was found out.
+    /// The result.
     pub trial: &'a TrialResult,
 }
 
 /// One queue between the same CPUs at several rates.
 #[derive(Debug, Clone)]
 pub struct Sweep<'a> {
-    /// Which queue.
+    /// Name of the queue.
     pub queue: &'a str,
-    /// What travels.
+    /// Type of the messages.
     pub payload: &'a str,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: u64,
     /// Producer and consumer.
     pub placement: &'a [CpuId],
@@ -49,27 +46,27 @@ pub struct Sweep<'a> {
     pub steps: Vec<Step<'a>>,
 }
 
-/// Where something ends along rising rates, in messages per second.
+/// Range of rates in which a condition stops holding, in messages per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Knee {
-    /// The highest rate at which it holds, below all at which it does not; `None` where it holds at none such.
+    /// The highest rate at which it holds, below all at which it does not.
     pub holds_at: Option<f64>,
-    /// The lowest rate at which it does not hold, above all at which it does; `None` where there is none such.
+    /// The lowest rate at which it does not hold, above all at which it does.
     pub ends_by: Option<f64>,
 }
 
-/// Up to which rate a queue keeps up, in messages per second.
+/// The highest rate that a queue keeps, in messages per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RateLimit {
-    /// Both ends polled on one CPU: the rates are those of the scheduler.
+    /// Both ends polled on one CPU, which measures the scheduler quantum.
     TimeSlices,
-    /// It keeps the first rate and does not keep the second.
+    /// It keeps the first rate and not the second.
     Between(f64, f64),
-    /// It keeps this rate; passes fell behind at higher ones, though none is shown to be too high.
+    /// It keeps this rate; some passes fell behind at higher ones, without significance.
     Unclear(f64),
     /// It keeps this rate, and no pass fell behind at a higher one.
     NotReached(f64),
-    /// It does not keep this rate, and no lower one is shown to be kept.
+    /// It does not keep this rate, and no lower rate is significantly kept.
     Below(f64),
     /// Too few passes agree.
     Unknown,
@@ -111,18 +108,18 @@ impl<'a> Sweep<'a> {
         (self.queue, self.payload, self.capacity, self.placement)
     }
 
-    /// Whether a trial is one of its rates.
+    /// Whether a trial belongs to the sweep.
     pub fn holds(&self, trial: &TrialResult) -> bool {
         self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
     }
 
-    /// Whether both ends polled on one CPU, so that its rates show time slices.
+    /// Whether both ends polled on one CPU, which measures the scheduler quantum.
     pub fn polls_on_one_cpu(&self) -> bool {
         self.steps.iter().any(|step| step.trial.flags.contains(Flag::SharedSpin))
     }
 
-    /// Between the highest rate that it keeps, below all at which as many passes fell behind as kept it, and the lowest that it
-    /// does not keep, above all that most passes kept. Nothing where both ends polled on one CPU.
+    /// From the highest rate kept, below all at which at least as many passes fell behind as kept it, to the lowest
+    /// rate not kept, above all that most passes kept. Empty if both ends polled on one CPU.
     pub fn knee(&self) -> Knee {
         if self.polls_on_one_cpu() {
             return Knee::default();
@@ -139,7 +136,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// What the [knee](Sweep::knee) shows.
+    /// Interpretation of the [knee](Sweep::knee).
     pub fn limit(&self) -> RateLimit {
         let fell_behind_above =
             |rate_per_s| self.steps.iter().any(|step| step.rate_per_s > rate_per_s && step.fell_behind());
@@ -155,8 +152,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The rate with the smallest p99 of corrected delays among those at which no pass fell behind, and that p99 in
-    /// nanoseconds: where some did, what the others say is too good.
+    /// The rate with the smallest p99 of corrected delays, and that p99 in nanoseconds. Only rates without late passes
+    /// count, because the remaining passes would be too optimistic.
     pub fn least_p99(&self) -> Option<(f64, f64)> {
         if self.polls_on_one_cpu() {
             return None;
@@ -166,9 +163,9 @@ impl<'a> Sweep<'a> {
         known.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Between the highest rate up to which the p99 of corrected delays is at most twice its smallest, at every rate, and the
-    /// lowest from which it is above, at every rate, or no longer known because the queue does not keep up. Rates below that
-    /// of the smallest p99 count for nothing: CPUs that wait long for a message sleep deeper.
+    /// From the highest rate up to which the p99 of corrected delays is at most twice its minimum, to the lowest rate
+    /// from which it is always above or the queue falls behind. Rates below that of the minimum are ignored, because
+    /// CPUs that wait long for a message sleep more deeply.
     pub fn doubling(&self) -> Knee {
         let Some((from, least)) = self.least_p99() else { return Knee::default() };
         let steps = || self.steps.iter().filter(|step| step.rate_per_s >= from);
@@ -186,7 +183,7 @@ impl<'a> Sweep<'a> {
 }
 
 impl Step<'_> {
-    /// How many passes kept the rate, and how many did not.
+    /// Numbers of passes that kept the rate and that did not.
     pub fn passes(&self) -> [u64; 2] {
         [names::KEPT, names::MISSED].map(|name| self.trial.counts.get(name).copied().unwrap_or(0))
     }
@@ -200,13 +197,12 @@ impl Step<'_> {
         }
     }
 
-    /// Whether more passes kept the rate than did not.
     fn lead(&self) -> Ordering {
         let [kept, missed] = self.passes();
         kept.cmp(&missed)
     }
 
-    /// Whether more passes fell behind than kept the rate, by chance or not: what the others say of delays is no answer.
+    /// Whether more passes fell behind than kept the rate, which makes the delays of the others meaningless.
     pub fn mostly_fell_behind(&self) -> bool {
         self.lead().is_lt()
     }
@@ -217,22 +213,21 @@ impl Step<'_> {
         missed > 0
     }
 
-    /// What a share of the corrected delays does not exceed, in nanoseconds, over the passes that kept the rate.
+    /// Percentile of the corrected delays over the passes that kept the rate, in nanoseconds.
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
         self.trial.histogram(names::CORRECTED)?.telling_percentile_ns(share)
     }
 }
 
-/// Whether more than half of all passes are of the first kind, at 95 %: by the chance that as many or more of them are so
-/// where each is of either kind equally often (a sign test, one-sided).
+/// One-sided sign test at 95 % for a majority of the first kind: the probability of as many if both are equally likely.
 fn is_most(of_this: u64, of_other: u64) -> bool {
     let passes = of_this.saturating_add(of_other);
     if passes > EXACT_PASSES {
-        // Normal, with the correction for continuity; 2⁻ⁿ is no number of its own from n = 1,075 on.
+        // Normal approximation with continuity correction; 2⁻ⁿ underflows from n = 1,075 on.
         let half = passes as f64 / 2.0;
         return of_other as f64 + 0.5 <= half + normal::quantile(CHANCE) * (passes as f64).sqrt() / 2.0;
     }
-    // The sum over all outcomes that are at least as good, each a step of Pascal's triangle from the last.
+    // Sum of binomial probabilities, each derived from the previous one.
     let (mut ways, mut chance) = (0.5f64.powi(passes as i32), 0.0);
     for others in 0..=of_other.min(passes) {
         chance += ways;
@@ -248,7 +243,7 @@ mod tests {
     use crate::series::Parameters;
     use crate::tests::spec;
 
-    /// A rate with so many passes that kept it and that did not, and the delay of nearly all its messages.
+    /// A rate with its numbers of passes that kept it and that did not, and the delay of nearly all messages.
     fn at(rate: f64, kept: u64, missed: u64, ns: f64) -> TrialResult {
         let parameters = Parameters::default().with("queue", "spsc").with("payload", "u64");
         let parameters = parameters.with("capacity", 10.0).with("rate_per_s", rate);
@@ -332,7 +327,7 @@ mod tests {
             (0, 0, false),
             (17, 7, true),
             (16, 8, false),
-            // 527 of 1,000 by the sum of chances, 50,261 of 100,000 by the normal distribution.
+            // 527 of 1,000 by the exact sum, 50,261 of 100,000 by the normal approximation.
             (526, 474, false),
             (527, 473, true),
             (50_261, 49_739, true),
