@@ -1,4 +1,4 @@
-//! Ways of waiting: names of what `wait` says, and when sleeping pays.
+//! Ways of waiting: names of the numbers of `wait`, and when sleeping pays off.
 
 pub mod names;
 
@@ -6,32 +6,29 @@ use crate::CpuId;
 use crate::series::{SeriesResult, TrialResult, side_by_side};
 use crate::stats::Estimate;
 
-/// Sleeping against the best way of polling, on one pair of CPUs.
+/// Sleeping compared with the best way of polling, on one pair of CPUs.
 ///
-/// Polling takes CPU time for as long as the wait lasts. Sleeping takes the CPU time of going to sleep and of being
-/// woken, on both sides, however long the wait lasts, and the other side goes on later. So a wait that is shorter than
-/// the CPU time of a sleep is cheaper spent polling, whatever latency is worth; and polling for just that long before
-/// sleeping never costs more than twice the best choice (Karlin, Manasse, McGeoch, Owicki 1994, "Competitive
-/// randomized algorithms for nonuniform problems", the deterministic case).
+/// Polling costs CPU time for the whole wait. Sleeping costs a fixed CPU time on both sides, for going to sleep and
+/// waking up, and adds latency. A wait shorter than the CPU time of a sleep is therefore cheaper spent polling, and
+/// polling for just that long before sleeping never costs more than twice the best choice (Karlin, Manasse, McGeoch,
+/// Owicki 1994, "Competitive randomized algorithms for nonuniform problems", the deterministic case).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossover {
     /// The CPUs, in role order.
     pub placement: Vec<CpuId>,
-    /// The best way of polling: the least time of a trip among those that never sleep or give their CPU away.
+    /// The fastest way of polling that neither sleeps nor yields.
     pub spinning: String,
-    /// CPU time of one sleep and the wake-up that ends it, on both sides: the wait below which polling is cheaper.
-    /// Point and interval in nanoseconds.
+    /// CPU time of a sleep and its wake-up on both sides: shorter waits should poll. Point and interval in ns.
     pub spin_ns: [f64; 3],
-    /// By how much later a sleeper goes on than one who polls, in nanoseconds: point and interval. May be negative.
+    /// Additional latency of sleeping over polling: point and interval in nanoseconds. May be negative.
     pub later_ns: [f64; 3],
 }
 
-/// Fewer sleeps in a round trip than this: most waits ended before the sleep, and what a sleep costs cannot be told.
+/// Minimum sleeps per round trip: with fewer, most waits ended before the sleep, whose cost then is unknown.
 const MIN_SLEEPS: f64 = 1.0;
-/// Strategies that give their CPU away at some time.
 const GIVE_AWAY: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
 
-/// One for each pair of CPUs on which `futex` and some way of polling were measured, and on which `futex` slept.
+/// The crossover of each pair of CPUs with measurements of `futex` that slept and of some way of polling.
 pub fn crossovers(result: &SeriesResult) -> Vec<Crossover> {
     result.trials.iter().filter_map(|sleeping| of(sleeping, result)).collect()
 }
@@ -40,7 +37,7 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
     let pair = |trial: &TrialResult| {
         let known = trial.spec.probe == names::PROBE && trial.spec.parameters.text("partner").is_none();
         let mode = trial.spec.parameters.text("mode").is_none_or(|mode| mode == names::NO_CLOCK);
-        // A runtime sleeps and wakes in its own way: what this program does says nothing of when that pays.
+        // A runtime sleeps and wakes in its own way, which this program's measurements do not describe.
         let ours = trial.processes.is_empty();
         known
             && mode
@@ -57,13 +54,13 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
             && trial.spec.placement == sleeping.spec.placement
             && trial.spec.parameters.text("mode") == sleeping.spec.parameters.text("mode")
     });
-    // What was never measured in one state of the machine cannot be held against each other.
+    // Only trials in one state of the machine are comparable.
     let alike: Vec<&TrialResult> = alike.collect();
     let beside = side_by_side(&alike);
     let sleeping = alike.iter().position(|trial| std::ptr::eq(*trial, sleeping))?;
     let sleeping = beside[sleeping].as_deref()?;
     let alike = beside.iter().filter_map(Option::as_deref);
-    // A loop of many trips has no clock inside; single ones are net of it.
+    // A loop of many trips is timed as a whole; the clock's cost is subtracted from single trips.
     let trip = |trial: &TrialResult| {
         trial.values.get(names::NET_NS).or_else(|| trial.values.get(names::LOOP_NS)).copied()
     };
@@ -85,14 +82,13 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
         placement: sleeping.spec.placement.clone(),
         spinning,
         spin_ns: [cpu.point / sleeps.point, cpu.low / sleeps.high, cpu.high / sleeps.low],
-        // Half of a round trip is one wait.
+        // A wait is half of a round trip.
         later_ns: difference(&slept, &best).map(|ns| ns / 2.0),
     };
-    // Too few passes have an interval without ends, and say nothing.
+    // With too few passes, the interval is unbounded.
     found.spin_ns.iter().chain(&found.later_ns).all(|ns| ns.is_finite()).then_some(found)
 }
 
-/// Ends of the difference where both lie anywhere in their intervals.
 fn difference(a: &Estimate, b: &Estimate) -> [f64; 3] {
     [a.point - b.point, a.low - b.high, a.high - b.low]
 }
