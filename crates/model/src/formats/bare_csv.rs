@@ -1,5 +1,5 @@
-//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), or one with CPU ids around it; and the
-//! matrices of CoherencyLatency (Microbenchmarks), comma rows with `x` on the diagonal, one for each `Cache line offset` line.
+//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), or one with CPU ids; and the matrices
+//! of CoherencyLatency (Microbenchmarks): comma-separated, with `x` on the diagonal, after a `Cache line offset` line.
 
 use super::delimited::Dialect;
 use super::document::Document;
@@ -9,7 +9,7 @@ use super::square::{Shape, Square};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use std::iter;
 
-/// The first line from `index` on that is a row: neither blank (tabs are cells), nor a comment, a rule or a prompt.
+/// The first row at or after line `index`: not blank (tabs are cells), a comment, a rule or a prompt.
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
     (index..document.len()).find(|&index| {
         let line = document.line(index).trim_start_matches(' ');
@@ -17,8 +17,8 @@ pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
     })
 }
 
-/// Whether a line is a command below a prompt such as `$ `, `bash-5.1$ `, `[user@host ~]$ ` or `user@host:~# `. In a row with
-/// a separator `@` and `$` are text of its cells, as in `A @ 2.3GHz`, so there only its first field may be a prompt.
+/// Whether a line is a command after a prompt such as `$ `, `bash-5.1$ `, `[user@host ~]$ ` or `user@host:~# `. With
+/// separators, only the first field can be a prompt: cells may contain `@` and `$`, as in `A @ 2.3GHz`.
 fn is_prompt(line: &str) -> bool {
     let is_user = |word: &str| match word.split_once('@') {
         Some((user, host)) => !user.is_empty() && (user.starts_with('[') || host.contains(':')),
@@ -35,7 +35,7 @@ fn is_prompt(line: &str) -> bool {
         }
 }
 
-/// What draws a line: `|---:|---:|`, `+-----+`, the fence of a block of code. `-` and `--` alone may be cells.
+/// Whether a line is a rule: `|---:|---:|`, `+-----+`, or the fence of a code block. `-` and `--` alone may be cells.
 fn is_rule(line: &str) -> bool {
     let drawn = |c: char| matches!(c, '|' | '+' | '-' | '=' | ':' | ' ' | '\t' | '\u{2500}'..='\u{257f}');
     line.starts_with("```")
@@ -45,7 +45,7 @@ fn is_rule(line: &str) -> bool {
 
 const BARS: [char; 2] = ['|', '│'];
 
-/// Whether a table in bars starts on this line: its first row, in which all but the first field are CPU ids or numbers.
+/// Whether this line is the first row of a table in bars, with only CPU ids or numbers after its first field.
 pub(super) fn bars_start(document: &Document, line: usize) -> bool {
     let text = document.line(line).trim();
     let is_first = line == 0 || !document.line(line - 1).trim_start().starts_with(BARS);
@@ -54,10 +54,7 @@ pub(super) fn bars_start(document: &Document, line: usize) -> bool {
     text.starts_with(BARS) && text.ends_with(BARS) && is_first && fields.peek().is_some() && fields.all(known)
 }
 
-/// Reads the table in bars that starts on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong, and our own tables of queues.
+/// Reads the table in bars that starts on this line; returns the line after it. Rejects our own tables of queues.
 pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let is_row = |line: &usize| {
         let text = document.line(*line).trim_start();
@@ -68,7 +65,7 @@ pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMat
         .rev()
         .map(|line| (line, document.line(line).trim()))
         .find(|(_, text)| !text.is_empty() && !is_rule(text))
-        // A row of the table before this one is no title.
+        // A row of the previous table is not a title.
         .filter(|(_, text)| !text.starts_with(BARS));
     let title = above.map(|(_, text)| text.trim_end_matches(':').to_owned());
     if title.as_deref().is_some_and(|title| title.contains("messages per second")) {
@@ -85,10 +82,6 @@ pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMat
     Ok((ImportedMatrix { title, ..imported }, end))
 }
 
-/// Reads the rows of a file without any announcement.
-///
-/// # Errors
-/// What the table gets wrong.
 pub(super) fn read_bare_csv(document: &Document) -> Result<ImportedMatrix, ImportError> {
     let lines = rows(document, 0, document.len())?;
     let (square, labels) = read_square(document, &lines)?;
@@ -100,15 +93,12 @@ pub(super) fn read_bare_csv(document: &Document) -> Result<ImportedMatrix, Impor
     Ok(square.finish(format, unit, labels, Shape::Detect)?)
 }
 
-/// The rows between two lines, the second not included.
-///
-/// # Errors
-/// [`Problem::TooManyCpus`].
+/// The rows from line `from` up to `to`, exclusive. Fails with [`Problem::TooManyCpus`].
 pub(super) fn rows(document: &Document, from: usize, to: usize) -> Result<Vec<usize>, ImportError> {
     let mut lines = Vec::new();
     let mut next = from;
     while let Some(line) = next_row(document, next).filter(|&line| line < to) {
-        // A header is one line more than there are CPUs.
+        // A header adds one line to the number of CPUs.
         if lines.len() > MAX_CPUS {
             return Err(Problem::TooManyCpus.at_line(line));
         }
@@ -118,10 +108,6 @@ pub(super) fn rows(document: &Document, from: usize, to: usize) -> Result<Vec<us
     Ok(lines)
 }
 
-/// Reads these lines as a table, with ids if there are any.
-///
-/// # Errors
-/// What the table gets wrong.
 pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Square, Labels), ImportError> {
     if lines.is_empty() {
         return Err(Problem::NoValues.into());
@@ -145,7 +131,7 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
             }
             let column = field_index - frame.row_labels as usize + frame.cells.first_column(index);
             let number = read_cell(&field, grid.dialect.mark).map_err(fail)?;
-            // What lies beyond is the empty field after a separator at the end of the line.
+            // Beyond is only the empty field after a trailing separator.
             if column < columns.len() {
                 square.set(row, column, number).map_err(fail)?;
             }
@@ -158,15 +144,10 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
     Ok((square, if labelled { Labels::FromFile } else { Labels::RowNumbers }))
 }
 
-/// Whether a matrix of CoherencyLatency is announced on this line.
 pub(super) fn coherency_starts(document: &Document, line: usize) -> bool {
     document.line(line).trim_start().starts_with("Cache line offset")
 }
 
-/// Reads the matrix that is announced on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
 pub(super) fn read_coherency(
     document: &Document,
     header: usize,
@@ -174,7 +155,7 @@ pub(super) fn read_coherency(
     let commas = |line: usize| document.line(line).matches(',').count();
     let others = iter::successors(next_row(document, header + 1), |&line| next_row(document, line + 1));
     let mut lines: Vec<usize> = Vec::new();
-    // Text may follow each matrix; a row of two CPUs or more has a comma.
+    // Text may follow each matrix; a row of at least two CPUs has a comma.
     for line in others.filter(|&line| commas(line) > 0 || coherency_starts(document, line)) {
         let is_beyond = |first: usize| {
             lines.len() > commas(first)
@@ -199,8 +180,8 @@ pub(super) fn read_coherency(
     Ok((imported, lines.last().map_or(header, |&last| last) + 1))
 }
 
-/// Whether a lower triangle without ids starts on this line, as core-to-core-latency writes it: a row of nothing but commas,
-/// then as many rows with as many commas, each of them empty from its diagonal on.
+/// Whether a lower triangle without ids starts on this line, as written by core-to-core-latency: a row of only commas,
+/// then as many rows as that has commas, with the same number of commas and empty from the diagonal on.
 pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
     let commas = document.line(line).len();
     let is_empty = |line: &str| line.bytes().all(|byte| byte == b',');
@@ -220,10 +201,6 @@ pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
     ends && has_cells && (1..=commas).all(is_row)
 }
 
-/// Reads the triangle that starts on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
 pub(super) fn read_triangle(
     document: &Document,
     line: usize,
@@ -236,10 +213,7 @@ pub(super) fn read_triangle(
     Ok((imported, end))
 }
 
-/// The unit that the first line of a table, or else comments above it, state.
-///
-/// # Errors
-/// [`Problem::Unit`] for a time that is not read.
+/// The unit stated in the first line of a table or in comments above. Fails with [`Problem::Unit`] if unsupported.
 fn stated_unit(document: &Document, first: usize) -> Result<Option<Unit>, ImportError> {
     match unit_of(document.line(first)).map_err(|problem| problem.at_line(first))? {
         None => unit_above(document, first),
@@ -247,10 +221,6 @@ fn stated_unit(document: &Document, first: usize) -> Result<Option<Unit>, Import
     }
 }
 
-/// The unit that comments directly above a table state.
-///
-/// # Errors
-/// [`Problem::Unit`] for a time that is not read.
 pub(super) fn unit_above(document: &Document, first: usize) -> Result<Option<Unit>, ImportError> {
     let above = (0..first).rev().map(|line| (line, document.line(line).trim()));
     let comments = above.take_while(|(_, text)| text.is_empty() || text.starts_with('#'));
@@ -258,7 +228,6 @@ pub(super) fn unit_above(document: &Document, first: usize) -> Result<Option<Uni
     units.filter_map(Result::transpose).next().transpose()
 }
 
-/// An error about a whole table is an error at its header.
 fn at(error: ImportError, header: usize) -> ImportError {
     ImportError { line: error.line.or(Some(header + 1)), ..error }
 }

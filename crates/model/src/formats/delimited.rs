@@ -1,4 +1,4 @@
-//! [`Dialect`]: how lines are cut into fields (RFC 4180 and its relatives).
+//! [`Dialect`]: how lines are split into fields (RFC 4180 and variants).
 
 use super::document::Document;
 use super::field::{DecimalMark, is_numeric};
@@ -6,15 +6,13 @@ use super::import_error::excerpt;
 use super::{ImportError, Problem};
 use std::borrow::Cow;
 
-/// What stands between fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {
     Character(char),
-    /// Any number of blanks.
+    /// Any amount of white space.
     Blanks,
 }
 
-/// Separator and decimal mark of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub separator: Separator,
@@ -22,11 +20,9 @@ pub(super) struct Dialect {
 }
 
 impl Dialect {
-    /// Finds the dialect of some lines: the separator that cuts all of them into equally many fields, else the first
-    /// that occurs at all, of bars, semicolon, tab and comma in this order (a comma may be a decimal mark).
-    ///
-    /// # Errors
-    /// Where point and comma both occur as decimal marks, or a comma might separate thousands.
+    /// Detects the dialect of some lines: the separator that splits all of them into the same number of fields, else
+    /// the first that occurs, among bars, semicolon, tab and comma in this order (a comma may be a decimal mark). Fails
+    /// if both point and comma are decimal marks, or a comma may separate thousands.
     pub(super) fn detect(document: &Document, lines: &[usize]) -> Result<Dialect, ImportError> {
         const CANDIDATES: [char; 5] = ['|', '│', ';', '\t', ','];
         let count = |candidate: char, line: usize| {
@@ -49,7 +45,6 @@ impl Dialect {
         Ok(Dialect { separator, mark })
     }
 
-    /// The fields of a line, without the blanks and quotes around them.
     pub(super) fn fields<'a>(&self, line: &'a str) -> Fields<'a> {
         Fields::of(line, self.separator)
     }
@@ -73,7 +68,7 @@ fn decimal_mark(
             let field = field.map_err(|problem| problem.at(line, index))?;
             let (comma, point) = (field.contains(','), field.contains('.'));
             if !(comma || point) {
-                // Neither a CPU id on the border nor a diagonal.
+                // Excludes CPU ids on the border and zeros of the diagonal.
                 whole_beside |= row > 0 && index > 0 && is_numeric(&field) && field != "0";
             }
             if !is_numeric(&field) || !(comma || point) {
@@ -93,8 +88,8 @@ fn decimal_mark(
             }
         }
     }
-    // `1,234` between tabs or blanks may be one or a thousand. Between semicolons, the custom of places that write
-    // decimals with a comma, it is one, unless numbers below a thousand have no comma at all.
+    // Between tabs or blanks, `1,234` is ambiguous. Between semicolons, which imply a locale with decimal commas, it is
+    // 1.234, unless other numbers have no comma at all.
     let custom = separator == Separator::Character(';') && !whole_beside;
     match first_comma {
         Some(error) if only_threes && !custom => Err(error),
@@ -108,7 +103,6 @@ fn looks_like_thousands(field: &str) -> bool {
     (1..=3).contains(&first.len()) && groups.all(|group| group.len() == 3)
 }
 
-/// Iterates over the fields of one line.
 pub(super) struct Fields<'a> {
     /// `None` after the last field.
     rest: Option<&'a str>,
@@ -141,7 +135,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Bars stand around a row as well as between its fields.
+    /// Strips the bars at both ends of a row.
     fn of(line: &'a str, separator: Separator) -> Fields<'a> {
         let within = |bar: char| line.trim().strip_prefix(bar)?.strip_suffix(bar);
         let bare = match separator {

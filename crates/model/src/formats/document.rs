@@ -4,14 +4,12 @@ use std::borrow::Cow;
 
 use super::{ImportError, Problem};
 
-/// The largest input. 8192 CPUs as a lower triangle with six digits are 230 MiB; the bound keeps the memory of the
-/// readers, at most a few dozen times the input for pathological text, within a machine.
+/// Maximum size of the input. A lower triangle of 8192 CPUs with six digits has 230 MiB; the readers need at most a few
+/// dozen times the input, for pathological text.
 const MAX_MIB: usize = 512;
 
-/// Bytes as text, without the colours of a terminal: UTF-8 with or without, UTF-16 with a byte order mark.
-///
-/// # Errors
-/// [`Problem::NotText`] and [`Problem::TooLarge`].
+/// Decodes text without terminal colours: UTF-8 with or without a byte order mark, UTF-16 with one. Fails with
+/// [`Problem::NotText`] or [`Problem::TooLarge`].
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     if bytes.len() > MAX_MIB << 20 {
         return Err(Problem::TooLarge { limit_mib: MAX_MIB }.into());
@@ -31,7 +29,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     }
 }
 
-/// How a control sequence begins (ECMA-48); core-to-core-latency colours its table in files too.
+/// Start of a control sequence (ECMA-48); core-to-core-latency colours its table even in files.
 const COLOUR: &str = "\u{1b}[";
 
 fn without_colours(text: &str) -> String {
@@ -63,12 +61,12 @@ fn line_of(before: &[u8]) -> usize {
     before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Text as lines, whatever ends them: LF, CRLF or CR.
+/// Text as lines ending in LF, CRLF or CR.
 pub(super) struct Document<'a> {
     text: &'a str,
-    /// Where each line starts; four bytes a line, because a file may be nothing but line ends.
+    /// Start of each line; four bytes per line, because a file may consist of line ends.
     starts: Vec<u32>,
-    /// Whether each line that is not blank begins with the `>` of a quotation.
+    /// Whether every line that is not blank begins with the `>` of a quotation.
     quoted: bool,
 }
 
@@ -86,17 +84,15 @@ impl<'a> Document<'a> {
         Document { text, starts, quoted }
     }
 
-    /// The number of lines, a last empty one included.
     pub(super) fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// The whole text.
     pub(super) fn text(&self) -> &'a str {
         self.text
     }
 
-    /// A line by its number from 0, without its end, nor the `> ` where all lines are quoted; empty beyond the last.
+    /// A line by its number from 0, without line end and the `> ` of quotations; empty beyond the last.
     pub(super) fn line(&self, index: usize) -> &'a str {
         let Some(&start) = self.starts.get(index) else { return "" };
         let end = self.starts.get(index + 1).map_or(self.text.len(), |&end| end as usize);
@@ -109,7 +105,6 @@ impl<'a> Document<'a> {
         line
     }
 
-    /// The first line from `index` on that is not blank.
     pub(super) fn next_filled(&self, index: usize) -> Option<usize> {
         (index..self.len()).find(|&index| !self.line(index).trim().is_empty())
     }

@@ -1,4 +1,4 @@
-//! One field of a file: a latency as it prints it ([`Number`]), or a CPU id ([`read_label`], [`CpuLabels`]).
+//! One field of a file: a latency ([`Number`]) or a CPU id ([`read_label`], [`CpuLabels`]).
 
 use super::import_error::excerpt;
 use super::{MAX_CPUS, Printed, Problem, Unit};
@@ -6,25 +6,20 @@ use crate::CpuId;
 use crate::cpu::MAX_CPU;
 use std::collections::HashMap;
 
-/// A number and how it was printed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Number {
     pub value: f64,
     pub printed: Printed,
 }
 
-/// The character between whole part and decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecimalMark {
     Point,
     Comma,
 }
 
-/// Reads a cell; `None` is one of the ways to say "not measured": nothing at all, NaN, `x` (CoherencyLatency), `-`,
-/// NA, null. The sign is left to whoever knows whether the cell is on the diagonal.
-///
-/// # Errors
-/// [`Problem::NotANumber`] and [`Problem::Thousands`].
+/// Reads a cell; `None` if it is empty or a sign for "not measured": NaN, `x` (CoherencyLatency), `-`, NA, null. The
+/// caller checks the sign of the number. Fails with [`Problem::NotANumber`] or [`Problem::Thousands`].
 pub(super) fn read_cell(text: &str, mark: DecimalMark) -> Result<Option<Number>, Problem> {
     let text = text.trim();
     const UNKNOWN: [&str; 9] = ["", "nan", "x", "-", "--", "na", "n/a", "null", "none"];
@@ -57,7 +52,7 @@ pub(super) fn read_cell(text: &str, mark: DecimalMark) -> Result<Option<Number>,
         .map_err(|_| Problem::NotANumber { cell: excerpt(text) })
 }
 
-/// The words of a name in small letters: `Latency (Nanoseconds)`, `latency_ns_med` and `AverageCycles` have several.
+/// The words of a name in lower case: `Latency (Nanoseconds)`, `latency_ns_med` and `AverageCycles` have several.
 pub(super) fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_small = false;
@@ -74,10 +69,7 @@ pub(super) fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// The unit that a title, a heading or the text after a number states; `None` if there is none.
-///
-/// # Errors
-/// [`Problem::Unit`] for a time that is not read.
+/// The unit in a title, a heading or the text after a number, if any. Fails with [`Problem::Unit`] if unsupported.
 pub(super) fn read_unit(text: &str) -> Result<Option<Unit>, Problem> {
     for word in words_of(text) {
         match word.as_str() {
@@ -91,11 +83,8 @@ pub(super) fn read_unit(text: &str) -> Result<Option<Unit>, Problem> {
     Ok(None)
 }
 
-/// The unit that a title or a row of names states. It may be prose, in which `us` and `s` are seldom units: they count in
-/// brackets, between bars, after `in` or what is measured, or alone.
-///
-/// # Errors
-/// [`Problem::Unit`] for a time that is not read.
+/// The unit in a title or a row of names, if any. In prose, `us` and `s` are seldom units: they count only in brackets,
+/// between bars, after `in` or a measured quantity, or alone. Fails with [`Problem::Unit`] if unsupported.
 pub(super) fn unit_of(title: &str) -> Result<Option<Unit>, Problem> {
     const BEFORE: [&str; 7] = ["in", "latency", "latencies", "time", "times", "median", "mean"];
     let is_stated = |word: &str| {
@@ -118,16 +107,13 @@ pub(super) fn unit_of(title: &str) -> Result<Option<Unit>, Problem> {
     Ok(None)
 }
 
-/// Whether only the characters of numbers occur, so that a comma in it can be a decimal mark.
+/// Whether all characters may be part of a number, so that a comma can be a decimal mark.
 pub(super) fn is_numeric(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit())
         && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'+' | b'-' | b'e' | b'E'))
 }
 
-/// Reads `5`, `CPU 5`, `cpu5`, `Core #5`.
-///
-/// # Errors
-/// [`Problem::NotACpu`].
+/// Reads `5`, `CPU 5`, `cpu5`, `Core #5`. Fails with [`Problem::NotACpu`].
 pub(super) fn read_label(text: &str) -> Result<CpuId, Problem> {
     let trimmed = text.trim();
     let word = trimmed.trim_start_matches(|c: char| c.is_ascii_alphabetic());
@@ -142,12 +128,10 @@ pub(super) fn read_label(text: &str) -> Result<CpuId, Problem> {
     }
 }
 
-/// Whether this is a whole number without a sign.
 pub(super) fn is_whole(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// CPU ids in the order of a header, with their positions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CpuLabels {
     cpus: Vec<CpuId>,
@@ -155,17 +139,12 @@ pub(super) struct CpuLabels {
 }
 
 impl CpuLabels {
-    /// 0 to `n` − 1, for a file that names no CPU.
     pub(super) fn numbered(n: usize) -> CpuLabels {
         let cpus: Vec<_> = (0..n as u32).map(CpuId).collect();
         let positions = cpus.iter().map(|&cpu| (cpu, cpu.index())).collect();
         CpuLabels { cpus, positions }
     }
 
-    /// Adds the next id of the header.
-    ///
-    /// # Errors
-    /// [`Problem::DuplicateCpu`] and [`Problem::TooManyCpus`].
     pub(super) fn push(&mut self, cpu: CpuId) -> Result<(), Problem> {
         if self.cpus.len() == MAX_CPUS {
             return Err(Problem::TooManyCpus);
@@ -177,20 +156,14 @@ impl CpuLabels {
         Ok(())
     }
 
-    /// The number of CPUs.
     pub(super) fn len(&self) -> usize {
         self.cpus.len()
     }
 
-    /// The ids in the order of the header.
     pub(super) fn cpus(&self) -> &[CpuId] {
         &self.cpus
     }
 
-    /// Where the header names this CPU.
-    ///
-    /// # Errors
-    /// [`Problem::UnknownRow`] if it does not.
     pub(super) fn position(&self, cpu: CpuId) -> Result<usize, Problem> {
         self.positions.get(&cpu).copied().ok_or(Problem::UnknownRow { cpu })
     }

@@ -1,4 +1,4 @@
-//! [`Grid`]: the lines of a table and how they are cut; [`Frame`]: where its cells are, and whether CPU ids stand around them.
+//! [`Grid`]: the lines of a table and their dialect; [`Frame`]: the position of its cells and CPU ids.
 
 use super::delimited::Dialect;
 use super::document::Document;
@@ -6,7 +6,6 @@ use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label};
 use super::{ImportError, MAX_CPUS, Printed, Problem};
 use std::borrow::Cow;
 
-/// The lines of a table and how they are cut.
 pub(super) struct Grid<'a> {
     pub document: &'a Document<'a>,
     pub lines: &'a [usize],
@@ -14,7 +13,6 @@ pub(super) struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// The fields of a line of the document.
     pub(super) fn fields(
         &self,
         line: usize,
@@ -22,27 +20,18 @@ impl<'a> Grid<'a> {
         self.dialect.fields(self.document.line(line))
     }
 
-    /// The fields of the first line.
-    ///
-    /// # Errors
-    /// [`Problem::Quote`].
     pub(super) fn first_row(&self) -> Result<Vec<Cow<'a, str>>, ImportError> {
         let line = self.lines[0];
         let fields = self.fields(line).enumerate();
         fields.map(|(index, field)| field.map_err(|problem| problem.at(line, index))).collect()
     }
 
-    /// The first field of every line.
-    ///
-    /// # Errors
-    /// [`Problem::Quote`].
     pub(super) fn first_column(&self) -> Result<Vec<Cow<'a, str>>, ImportError> {
         let first =
             |&line: &usize| self.fields(line).next().transpose().map_err(|problem| problem.at(line, 0));
         self.lines.iter().map(|line| first(line).map(Option::unwrap_or_default)).collect()
     }
 
-    /// Whether the diagonal that starts this many rows down and columns right holds no latency.
     pub(super) fn has_diagonal(&self, down: usize, right: usize) -> bool {
         self.lines.iter().skip(down).enumerate().all(|(index, &line)| {
             let field = self.fields(line).nth(index + right);
@@ -50,7 +39,6 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Whether more of the cells that are neither border nor diagonal have decimals than have none.
     pub(super) fn inner_has_decimals(&self) -> bool {
         let mut balance = 0i64;
         for (row, &line) in self.lines.iter().enumerate().skip(1) {
@@ -66,26 +54,24 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// What a diagonal may hold: nothing, a sign for unknown, or 0.
+/// Whether a field may be on the diagonal: empty, a sign for unknown, or 0.
 pub(super) fn is_no_latency(field: &str, mark: DecimalMark) -> bool {
     matches!(read_cell(field, mark), Ok(cell) if cell.is_none_or(|cell| cell.value == 0.0))
 }
 
-/// Where the cells of a table are.
 pub(super) struct Frame {
     pub cpus: usize,
     /// Whether the first line holds CPU ids.
     pub header: bool,
-    /// Whether the first field of every line but the header does.
+    /// Whether the first field of every line except the header is a CPU id.
     pub row_labels: bool,
     /// Whether the header has a field above the row labels.
     pub corner: bool,
     pub cells: Cells,
-    /// Whether the row of the last CPU is not in the file; its column is.
+    /// Whether the row of the last CPU is missing, but not its column.
     pub cut: bool,
 }
 
-/// Which cells a row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cells {
     All,
@@ -95,7 +81,7 @@ pub(super) enum Cells {
     Upper(Diagonal),
 }
 
-/// Whether the rows of a triangle hold their diagonal cell.
+/// Whether the rows of a triangle include the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Diagonal {
     Written,
@@ -103,12 +89,10 @@ pub(super) enum Diagonal {
 }
 
 impl Cells {
-    /// The row of the first line of cells.
     pub(super) fn first_row(self) -> usize {
         (self == Cells::Lower(Diagonal::LeftOut)) as usize
     }
 
-    /// The column of the first cell of a row.
     pub(super) fn first_column(self, row: usize) -> usize {
         match self {
             Cells::All | Cells::Lower(_) => 0,
@@ -118,10 +102,9 @@ impl Cells {
     }
 }
 
-/// What the form of a table is judged by.
 struct Widths {
     widths: Vec<usize>,
-    /// Whether every row ends in a blank field, or in what a diagonal may hold.
+    /// Whether every row ends in a blank field, or in a value allowed on the diagonal.
     ends_blank: bool,
     ends_in_diagonal: bool,
     starts_in_diagonal: bool,
@@ -145,7 +128,7 @@ impl Widths {
                 }
                 width = index + 1;
             }
-            // Row label and separator at the end may add one each.
+            // A row label and a trailing separator may add one each.
             if width > MAX_CPUS + 2 {
                 return Err(Problem::TooManyCpus.at_line(line));
             }
@@ -165,7 +148,6 @@ impl Widths {
         self.widths.iter().enumerate().all(|(index, &width)| width == rows - index)
     }
 
-    /// The width of most rows, and the first row that has another.
     fn odd_one_out(&self) -> Option<(usize, usize)> {
         let mut sorted = self.widths.clone();
         sorted.sort_unstable();
@@ -175,10 +157,7 @@ impl Widths {
 }
 
 impl Frame {
-    /// Judges a table by its widths, borders and diagonal.
-    ///
-    /// # Errors
-    /// Tables that are not square, and borders that could be ids or latencies.
+    /// Derives the layout from widths, borders and diagonal. Fails if not square, or if borders may be latencies.
     pub(super) fn of(grid: &Grid) -> Result<Frame, ImportError> {
         let widths = Widths::of(grid)?;
         let rows = grid.lines.len();
@@ -189,7 +168,7 @@ impl Frame {
         let Some((usual, odd)) = widths.odd_one_out() else {
             return Frame::of_rectangle(grid, &widths);
         };
-        // `core0 core1` above rows that begin with an id: nothing stands in the corner.
+        // `core0 core1` above rows that begin with an id, without a corner field.
         let cpus = widths.widths[0];
         if cpus + 1 == rows
             && widths.widths[1..].iter().all(|&width| width == rows)
@@ -216,10 +195,6 @@ impl Frame {
         Err(Problem::Ragged { cells: widths.widths[odd], expected: usual }.at_line(grid.lines[odd]))
     }
 
-    /// The CPU ids in the order of the columns.
-    ///
-    /// # Errors
-    /// A name that is no CPU id, or one id twice.
     pub(super) fn labels(&self, grid: &Grid) -> Result<CpuLabels, ImportError> {
         if !self.header && !self.row_labels {
             return Ok(CpuLabels::numbered(self.cpus));
@@ -251,7 +226,7 @@ impl Frame {
             Ok(Frame { cpus, header, row_labels, corner, cells: Cells::All, cut: false })
         };
         if rows == columns {
-            // `0,1,2,` above rows that end in a separator, too.
+            // `0,1,2,` above rows with a trailing separator.
             let open = &top[..columns - 1];
             if widths.ends_blank && rows > 2 && (are_named(open) || are_counted(open)) {
                 return frame(columns - 1, true, false);
@@ -271,7 +246,7 @@ impl Frame {
                     false => frame(rows, false, false),
                 };
             }
-            // A file that was cut off before its last row: the diagonal says that the rows stand where they belong.
+            // The file lacks its last row; the diagonal shows that the other rows are in place.
             if rows > 2 && grid.has_diagonal(0, 0) {
                 return Ok(Frame { cut: true, ..frame(columns, false, false)? });
             }
@@ -285,7 +260,6 @@ impl Frame {
     }
 }
 
-/// Whether the first row and column of a square are CPU ids.
 fn is_framed(grid: &Grid, top: &[Cow<str>], left: &[Cow<str>]) -> Result<bool, ImportError> {
     let corner = &top[0];
     let (top, left) = (&top[1..], &left[1..]);
@@ -298,16 +272,16 @@ fn is_framed(grid: &Grid, top: &[Cow<str>], left: &[Cow<str>]) -> Result<bool, I
         Ok(None) if corner.is_empty() => {}
         _ => return Ok(false),
     }
-    // One row and column of ids would leave one CPU.
+    // Without a row and column of ids, one CPU would be left.
     let whole = |border: &[Cow<str>]| border.iter().all(|text| is_whole(text));
     if top.len() < 2 || !whole(top) || !whole(left) {
         return Ok(false);
     }
-    // Nobody is 0, 1, 2, … ns away from one after the other.
+    // Latencies are never 0, 1, 2, … in sequence.
     if are_counted(top) || are_counted(left) {
         return Ok(true);
     }
-    // A tool prints all its latencies alike, so whole numbers around decimals are ids; but three cells may be chance.
+    // A tool prints all latencies alike, so whole numbers around decimals are ids, unless there are too few to be sure.
     if top.len() > 2 && grid.inner_has_decimals() {
         return Ok(true);
     }

@@ -1,106 +1,103 @@
-//! Percentile tables of HdrHistogram: [`Spectrum`], a distribution as some file holds it; and tables (`.hgrm`) written as
-//! its own `outputPercentileDistribution` does.
+//! Percentile tables of HdrHistogram: [`Spectrum`], a distribution from a file; and a writer of `.hgrm` tables
+//! identical to `outputPercentileDistribution`.
 
 use crate::Histogram;
 use crate::histogram::{highest_equivalent, lowest_equivalent};
 use std::fmt::Write;
 
-/// One row: up to this value lie so many.
+/// One row: a value with its cumulative count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpectrumRow {
-    /// In the unit of the file.
+    /// The value, in the unit of the file.
     pub value: f64,
-    /// The share of all, 0 to 1, that lies at or below it.
+    /// Share of all values at or below it, 0 to 1.
     pub share: f64,
-    /// How many that are.
+    /// Number of values at or below it.
     pub count: u64,
 }
 
-/// A distribution as some file holds it.
+/// A distribution from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spectrum {
-    /// What tells it from others of the same file; nothing where it is the only one.
+    /// Its name within the file; `None` if it is the only one.
     pub name: Option<String>,
-    /// The unit of values, where the file says it.
+    /// The unit of values, if the file states it.
     pub unit: Option<String>,
-    /// Whether the unit only follows from how writers of such files usually scale them.
+    /// Whether the unit is assumed from how such files are usually scaled.
     pub is_assumed: bool,
-    /// Decimals of values, as the file writes them.
+    /// Decimals of values in the file.
     pub digits: usize,
-    /// Rows upwards; the last one has the share 1 unless the file is cut.
+    /// Rows by rising value; the last has the share 1 unless the file is truncated.
     pub rows: Vec<SpectrumRow>,
-    /// The mean, where the file says it.
+    /// The mean, if the file states it.
     pub mean: Option<f64>,
-    /// The standard deviation, where the file says it.
+    /// The standard deviation, if the file states it.
     pub deviation: Option<f64>,
-    /// What is odd about it.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
 }
 
-/// What is odd about a distribution of nothing.
 pub(super) const NO_EVENTS: &str = "no events: nothing was counted";
 
-/// Shares whose values are told of every distribution, the maximum last.
+/// Shares whose values are reported for every distribution, the maximum last.
 pub const TOLD_SHARES: [f64; 8] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999, 1.0];
 
-/// A percentile as rows tell it.
+/// A percentile derived from rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Percentile {
     /// This value.
     Exact(f64),
-    /// At most this value: the row before ends below the share.
+    /// At most this value: the share is between this row and the previous one.
     AtMost(f64),
 }
 
 impl Spectrum {
-    /// How many values were counted.
+    /// Number of values.
     pub fn total(&self) -> u64 {
         self.rows.last().map_or(0, |row| row.count)
     }
 
-    /// The value that a share of all lies at or below; nothing where the file ends before it, or has too few values for
-    /// it to mean something.
+    /// The value at a share; `None` if the file ends before it or has too few values for it.
     pub fn percentile(&self, share: f64) -> Option<Percentile> {
         let total = self.total() as f64;
         if share < 1.0 && total * (1.0 - share) < 1.0 - 1e-9 {
             return None;
         }
-        // A hair is taken off, so that a share that was printed with twelve decimals is met. The maximum stands last: shares
-        // before it may be printed as 100 % too.
+        // The tolerance accepts shares with twelve decimals. Only the last row is surely the maximum.
         let is_met = |row: &SpectrumRow| row.share >= share - 1e-12;
         let at =
             if share < 1.0 { self.rows.iter().position(is_met) } else { self.rows.iter().rposition(is_met) }?;
         let row = self.rows[at];
         let before = at.checked_sub(1).map(|before| self.rows[before]);
-        // Rows that repeat a value say that everything between them lies there.
+        // If two rows have the same value, so has everything between them.
         let exact =
             (row.share - share).abs() < 1e-9 || before.is_some_and(|before| before.value == row.value);
         Some(if exact { Percentile::Exact(row.value) } else { Percentile::AtMost(row.value) })
     }
 }
 
-/// How a table is written.
+/// Format of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HgrmStyle {
     /// Decimals of values.
     pub digits: usize,
-    /// Rows for each halving of the distance to 100 %.
+    /// Rows per halving of the distance to 100 %.
     pub ticks: u32,
-    /// Units in one of the table: 100 makes nanoseconds of 10 ps.
+    /// Units of the histogram per unit of the table: 100 converts 10 ps to nanoseconds.
     pub scale: f64,
-    /// What the footer says of the histogram: buckets and sub-buckets.
+    /// Buckets and sub-buckets for the footer.
     pub buckets: [u32; 2],
 }
 
 impl Default for HgrmStyle {
-    /// Nanoseconds with three decimals, five rows for each halving, and the buckets of a histogram of three significant
+    /// Nanoseconds with three decimals, five rows per halving, and the buckets of a histogram with three significant
     /// digits up to an hour in units of 10 ps.
     fn default() -> HgrmStyle {
         HgrmStyle { digits: 3, ticks: 5, scale: 100.0, buckets: [39, 2048] }
     }
 }
 
-/// A distribution as a table. Lines of `heading` stand before it, as comments.
+/// Formats a distribution as a table, after `heading` as comment lines.
 ///
 /// ```
 /// # use coretalk_model::{Histogram, formats::hgrm::{HgrmStyle, write_hgrm}};
@@ -125,15 +122,15 @@ pub fn write_hgrm(histogram: &Histogram, style: &HgrmStyle, heading: &[String]) 
 /// One bucket of a histogram, in its own units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HgrmCount {
-    /// The highest value that counts there.
+    /// The highest value of the bucket.
     pub highest: f64,
-    /// The middle of the values that count there.
+    /// The middle of the bucket.
     pub middle: f64,
-    /// How many were counted.
+    /// Number of values in it.
     pub count: u64,
 }
 
-/// The same for the buckets of any histogram, upwards.
+/// Formats the buckets of any histogram, by rising value.
 pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String]) -> String {
     let HgrmStyle { digits, ticks, scale, buckets } = *style;
     let mut text = String::new();
@@ -168,12 +165,10 @@ pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String])
     text
 }
 
-/// How many were counted; what no number holds is the largest.
 fn total(counts: &[HgrmCount]) -> u64 {
     counts.iter().fold(0, |total, bucket| total.saturating_add(bucket.count))
 }
 
-/// Mean and standard deviation, each count taken at its middle; `None` where nothing was counted.
 pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
     let total = total(counts);
     let moment = |of: &dyn Fn(f64) -> f64| {
@@ -184,32 +179,32 @@ pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
     Some([mean, moment(&|value| (value - mean) * (value - mean))?.sqrt()])
 }
 
-/// The rows of a table for counts, and a row for each of [`TOLD_SHARES`]: who has every count knows these exactly.
+/// The rows of a table, with an additional exact row for each of [`TOLD_SHARES`].
 pub(super) fn exact_rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<SpectrumRow> {
     let mut all = rows(counts, total, ticks);
     let (mut cumulative, mut told) = (0, TOLD_SHARES.iter().filter(|share| **share < 1.0).peekable());
     for bucket in counts {
         cumulative = bucket.count.saturating_add(cumulative);
-        // A hair is taken off, as in `Histogram::percentile_ns`.
+        // The same tolerance as in `Histogram::percentile_ns`.
         let is_here = |share: &&f64| (**share * total as f64 * (1.0 - 1e-12)).ceil() <= cumulative as f64;
         while let Some(&share) = told.next_if(is_here) {
             all.push(SpectrumRow { value: bucket.highest, share, count: cumulative });
         }
     }
-    // Stable: a row of the table comes before that of the same share.
+    // Stable: a row of the table precedes an additional one with the same share.
     all.sort_by(|a, b| a.share.total_cmp(&b.share).then(a.value.total_cmp(&b.value)));
     all
 }
 
-/// The rows of a table for counts.
+/// The rows of a table.
 ///
-/// Levels come closer together as they near 100 %: `ticks` of them for each halving of the distance. The iteration of
-/// HdrHistogram's `PercentileIterator`, in the same floating-point operations, whose rounding shows in the last column.
+/// Levels become denser towards 100 %: `ticks` per halving of the distance. Same iteration as HdrHistogram's
+/// `PercentileIterator`, with the same floating-point operations, whose rounding is visible in the last column.
 pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<SpectrumRow> {
     let mut rows = Vec::new();
     // In percent.
     let (mut level, mut cumulative) = (0.0f64, 0u64);
-    // Of very many values the next level is no number of its own: then only the last row is left.
+    // With very many values, the next level equals the last one or 100 %; then only the last row remains.
     let mut is_last = false;
     for bucket in counts.iter().filter(|bucket| bucket.count > 0) {
         cumulative = cumulative.saturating_add(bucket.count);

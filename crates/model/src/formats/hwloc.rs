@@ -1,4 +1,4 @@
-//! The XML of hwloc (`lstopo file.xml`), versions 1 and 2: a topology that another program reports.
+//! Reader for the XML of hwloc (`lstopo file.xml`), versions 1 and 2.
 
 use crate::cpu::MAX_CPU;
 use crate::topology::{Beside, CoreClass, Domain, MemoryNode, with_shared_l2};
@@ -7,44 +7,36 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A machine of 1,024 CPUs has about 5,000 objects with 30 children each.
+/// Maximum number of XML nodes; a machine of 1,024 CPUs has about 5,000 objects with 30 children each.
 const MAX_NODES: u32 = 4_000_000;
-/// Objects inside objects; hwloc itself has about a dozen kinds.
+/// Maximum nesting of objects; hwloc has about a dozen kinds.
 const DEEPEST: usize = 64;
 
-/// Why a file is not taken as a topology. Follows "failed to".
+/// Why a file is no topology. Follows "failed to".
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum HwlocError {
-    /// Not text.
     #[error("read the XML: it is not UTF-8 text")]
     NotText,
-    /// Not well formed, or more than a reader is willing to hold.
     #[error("read the XML: {message}")]
     Xml { message: String },
-    /// XML of another kind.
     #[error("read the XML: its root is `{root}`, expected `topology` as written by hwloc")]
     Foreign { root: String },
-    /// Objects without end.
     #[error("read the XML, line {line}: objects are nested deeper than {DEEPEST}")]
     TooDeep { line: u32 },
-    /// A CPU without a number, or with one that no system gives.
     #[error("read the XML, line {line}: a PU has the os_index `{found}` (expected 0 to {MAX_CPU})")]
     BadCpu { line: u32, found: String },
-    /// A set of CPUs that is not written as hwloc does.
     #[error("read the XML, line {line}: `{found}` is not an hwloc cpuset (expected for example 0x000000ff)")]
     BadSet { line: u32, found: String },
-    /// NUMA nodes that are no groups.
     #[error(
         "read the XML: NUMA nodes {nodes} share {cpus} and neither contains the other; hwloc writes no such nodes"
     )]
     Crossing { nodes: String, cpus: String },
-    /// A description of nothing.
     #[error("read the XML: it contains no PU, hwloc's name for a CPU")]
     NoCpu,
 }
 
-/// Whether bytes look like XML rather than a matrix.
+/// Whether bytes look like XML instead of a matrix.
 pub fn is_xml(bytes: &[u8]) -> bool {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     text.starts_with(b"<?xml") || text.starts_with(b"<!DOCTYPE topology") || text.starts_with(b"<topology")
@@ -53,10 +45,10 @@ pub fn is_xml(bytes: &[u8]) -> bool {
 /// Reads the topology of a machine.
 ///
 /// # Errors
-/// [`HwlocError`], with the line where one is to blame.
+/// [`HwlocError`], with the line where possible.
 pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     let text = std::str::from_utf8(bytes).map_err(|_| HwlocError::NotText)?;
-    // hwloc names its DTD in the second line; nothing of it is fetched.
+    // The second line names hwloc's DTD; it is not fetched.
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text.trim_start_matches('\u{feff}'), options)
         .map_err(|error| HwlocError::Xml { message: error.to_string() })?;
@@ -80,8 +72,8 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
 }
 
-/// The kinds of cores, which hwloc lists by rising efficiency where it knows no number for it; nothing where all CPUs are of
-/// one.
+/// The classes of cores by rising efficiency: by number if all kinds have one, else in the order of the file. Empty if
+/// all CPUs are of one kind.
 fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClass>, HwlocError> {
     let mut kinds: Vec<Node<'_, '_>> =
         root.children().filter(|child| child.has_tag_name("cpukind")).collect();
@@ -100,7 +92,7 @@ fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClas
     let letters: Vec<Option<&str>> = kinds.iter().map(letter).collect();
     let mut classes = BTreeMap::new();
     for (rank, kind) in kinds.iter().enumerate() {
-        // Kinds that one letter would stand for have none.
+        // A letter that fits several kinds is used for none.
         let own =
             letters[rank].filter(|own| letters.iter().filter(|other| **other == Some(*own)).count() == 1);
         let class = CoreClass { rank: rank as u32, name: own.map_or(format!("class {rank}"), str::to_owned) };
@@ -113,19 +105,18 @@ fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClas
     Ok(classes)
 }
 
-/// What the objects of a file are.
 #[derive(Default)]
 struct Found {
-    /// Groups that are what they are called.
+    /// Domains of all levels except clusters and shared L2.
     domains: Vec<Domain>,
     clusters: Vec<Domain>,
     shared_l2: Vec<Domain>,
-    /// NUMA nodes: their number, their CPUs and their memory.
+    /// NUMA nodes: number, CPUs and memory.
     nodes: Vec<(Option<u32>, CpuSet, Option<u64>)>,
 }
 
 impl Found {
-    /// Nodes are apart, the same or one inside another: from the largest on, all CPUs of each lie in the same node before.
+    /// Checks that NUMA nodes are disjoint, equal or nested: in descending size, each is inside a single earlier node.
     fn check_nodes(&self) -> Result<(), HwlocError> {
         let mut nodes: Vec<&(Option<u32>, CpuSet, Option<u64>)> = self.nodes.iter().collect();
         nodes.sort_by_cached_key(|(_, cpus, _)| Reverse(cpus.len()));
@@ -143,7 +134,7 @@ impl Found {
         Ok(())
     }
 
-    /// Nodes without CPUs of their own. hwloc gives memory without CPUs those of the node that it is nearest to.
+    /// Takes the nodes without CPUs of their own, to which hwloc assigns the CPUs of the nearest node.
     fn memory_nodes(&mut self, root: &Node<'_, '_>, all: &CpuSet) -> Vec<MemoryNode> {
         let distances = distances(root);
         self.nodes.sort_by_key(|(number, ..)| *number);
@@ -168,10 +159,9 @@ impl Found {
     }
 }
 
-/// The distances of NUMA nodes by their numbers, from and to, as version 2 writes them: rows of 10 for a node's own
-/// memory; nothing where there are none, or as many as do not fit.
+/// Distances between NUMA nodes (from, to), as in version 2, where 10 is local. Empty if absent or of the wrong size.
 fn distances(root: &Node<'_, '_>) -> BTreeMap<(u32, u32), u32> {
-    /// The bit of `kind` that says that less is nearer.
+    /// The bit of `kind` for latencies, of which less is nearer.
     const LATENCY: u32 = 4;
     let number = |node: &Node<'_, '_>, name: &str| node.attribute(name)?.parse::<u32>().ok();
     let is_asked = |node: &Node<'_, '_>| {
@@ -201,7 +191,7 @@ fn objects<'a, 'input>(node: &Node<'a, 'input>) -> impl Iterator<Item = Node<'a,
     node.children().filter(|child| child.has_tag_name("object"))
 }
 
-/// The CPUs of an object, those of the objects inside it; what these are is added, inner ones first.
+/// The CPUs of an object. Adds it and all objects inside to `found`, inner ones first.
 fn collect(object: &Node<'_, '_>, depth: usize, found: &mut Found) -> Result<CpuSet, HwlocError> {
     if depth > DEEPEST {
         return Err(HwlocError::TooDeep { line: line(object) });
@@ -216,7 +206,7 @@ fn collect(object: &Node<'_, '_>, depth: usize, found: &mut Found) -> Result<Cpu
         cores += usize::from(inner.descendants().any(|node| node.attribute("type") == Some("Core")));
         cpus = cpus.union(&collect(&inner, depth + 1, found)?);
     }
-    // Memory of version 2 hangs beside the CPUs that are near it and says which these are.
+    // In version 2, memory is attached next to its CPUs and lists them.
     if cpus.is_empty() && kind == "NUMANode" {
         cpus = object.attribute("cpuset").map_or(Ok(CpuSet::new()), |set| cpu_set(object, set))?;
     }
@@ -239,9 +229,9 @@ fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
     match (kind, object.attribute("depth")) {
         ("Core", _) => Some(Level::Core),
         ("L3Cache", _) | ("Cache", Some("3")) => Some(Level::L3),
-        // A cache that one core has for itself says no more than the core.
+        // A private cache adds nothing to its core.
         ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::L2),
-        // What Linux calls a cluster; where a cache holds the same CPUs, hwloc merges the group into it.
+        // A cluster of Linux; if a cache has the same CPUs, hwloc merges the group into it.
         ("Group", _) if object.attribute("subtype") == Some("Cluster") && cores > 1 => Some(Level::Cluster),
         ("Group", _) if object.attribute("subtype") == Some("Book") => Some(Level::Book),
         ("Group", _) if object.attribute("subtype") == Some("Drawer") => Some(Level::Drawer),
@@ -258,7 +248,7 @@ fn cpu(object: &Node<'_, '_>) -> Result<CpuId, HwlocError> {
         .ok_or_else(|| HwlocError::BadCpu { line: line(object), found: found.chars().take(40).collect() })
 }
 
-/// `0x0000000f,0xffffffff`: words of 32 bits, the highest first; an empty one is 0.
+/// `0x0000000f,0xffffffff`: words of 32 bits, the highest first; an empty word is 0.
 fn cpu_set(object: &Node<'_, '_>, set: &str) -> Result<CpuSet, HwlocError> {
     let bad = || HwlocError::BadSet { line: line(object), found: set.chars().take(40).collect() };
     let words: Vec<&str> = set.split(',').collect();
@@ -350,11 +340,10 @@ mod tests {
         };
         let two = named([kind(1, 1, "IntelCore"), kind(6, 0, "IntelAtom"), String::new()]);
         assert_eq!(two, ["P", "E", "E"].map(|name| Some(name.to_owned())));
-        // Two kinds of small cores have no letter of their own; without numbers the order of the file counts.
+        // Two kinds of small cores get no letter; without numbers, the order of the file counts.
         let three = named([kind(4, -1, "IntelAtom"), kind(2, -1, "IntelAtom"), kind(1, -1, "IntelCore")]);
         assert_eq!(three, ["P", "class 1", "class 0"].map(|name| Some(name.to_owned())));
         assert_eq!(named([kind(7, 0, "IntelCore"), String::new(), String::new()]), [None, None, None]);
-        // The kind of the others is not known.
         let one = named([kind(3, 0, "IntelCore"), String::new(), String::new()]);
         assert_eq!(one, [Some("P".to_owned()), Some("P".to_owned()), None]);
     }
@@ -383,7 +372,6 @@ mod tests {
     fn an_l2_of_pairs_lies_inside_its_cluster() {
         let pair = |first: u32| {
             let cores = core(first, &[first]) + &core(first + 1, &[first + 1]);
-            // Inside the shared one each core has a cache of its own, as if it were an L2 too.
             format!("<object type=\"L2Cache\">{}</object>", cores.replace("L2Cache", "L1Cache"))
         };
         let cluster = |index: u32, inside: &str| {
@@ -395,7 +383,7 @@ mod tests {
             "<object type=\"L3Cache\">{}{}{}</object>",
             cluster(0, &(pair(0) + &pair(2))),
             pair(4),
-            // A group of another kind is no cluster, and no other level either.
+            // A group of another kind is neither a cluster nor another level.
             cluster(3, &(core(6, &[6]) + &core(7, &[7]))).replace("Cluster\" kind", "Tile\" kind")
         ));
         let topology = read_hwloc(file.as_bytes()).unwrap();
@@ -413,7 +401,7 @@ mod tests {
         let node = |index: u32, cpus: &str, more: &str| {
             format!("<object type=\"NUMANode\" os_index=\"{index}\" cpuset=\"{cpus}\"{more}/>")
         };
-        // Node 3 is fast memory of the CPUs of node 0, node 2 lies apart from all.
+        // Node 3 is fast memory of node 0's CPUs; node 2 has no CPUs.
         let package = |index: u32, nodes: &str, inside: &str| {
             format!("<object type=\"Package\" os_index=\"{index}\">{nodes}{inside}</object>")
         };
@@ -442,7 +430,6 @@ mod tests {
             MemoryNode { number: 3, memory_bytes: Some(16384), distances: vec![(0, 13), (1, 23)] },
         ];
         assert_eq!(read(values), expected);
-        // A table that does not fit says nothing.
         let unknown = expected.map(|node| MemoryNode { distances: vec![], ..node });
         assert_eq!(read("<u64values length=\"6\">10 20 </u64values>"), unknown);
     }

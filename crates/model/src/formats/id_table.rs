@@ -1,4 +1,4 @@
-//! Tables of text reports: a header with CPU ids, then rows that begin with one. Each tool is a row of [`DIALECTS`].
+//! Tables in text reports: a header of CPU ids, then rows that begin with one. Each tool is an entry of [`DIALECTS`].
 
 use super::document::Document;
 use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label, unit_of};
@@ -6,30 +6,28 @@ use super::import_error::excerpt;
 use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
 
-/// How a tool prints a table.
 struct Dialect {
     format: FormatId,
-    /// The line of the ids, where a table starts on this line or is announced on it.
+    /// The line of the header if a table starts or is announced on this line.
     header: fn(&Document, usize) -> Option<usize>,
     /// Words of the header before its first id.
     corner: usize,
-    /// What stands alone on the line between header and rows.
+    /// The only content of a line between header and rows.
     below: Option<&'static str>,
     /// Whether the first CPU has no column and the last one no row, as in an upper triangle.
     is_open: bool,
     cells: Cells,
-    /// `None` where only a title may state it.
+    /// `None` if only a title can state it.
     unit: Option<Unit>,
 }
 
-/// How the cells of a row find their columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     /// One word per CPU.
     All,
-    /// By their number where that is a triangle or all but the diagonal in every row, else as [`Cells::Placed`].
+    /// By their number if every row has that of a triangle or of all but the diagonal, else as [`Cells::Placed`].
     Counted,
-    /// By where the header's ids stand: splitting at blanks would shift every cell right of a blank diagonal.
+    /// By the position of the header's ids: splitting at blanks would shift cells right of a blank diagonal.
     Placed,
 }
 
@@ -43,7 +41,7 @@ const C2CLAT: Dialect = Dialect {
     unit: Some(Unit::Ns),
 };
 
-/// Every tool, the most telling announcement first.
+/// All tools, the most specific header first.
 const DIALECTS: &[Dialect] = &[
     Dialect { format: FormatId::C2clatGnuplot, header: c2clat_in_script, ..C2CLAT },
     C2CLAT,
@@ -73,15 +71,10 @@ const DIALECTS: &[Dialect] = &[
     },
 ];
 
-/// Whether a table starts on this line or is announced on it.
 pub(super) fn starts(document: &Document, line: usize) -> bool {
     DIALECTS.iter().any(|dialect| (dialect.header)(document, line).is_some())
 }
 
-/// Reads the table that starts on this line or is announced on it, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
 pub(super) fn read(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let found = DIALECTS.iter().find_map(|dialect| Some((dialect, (dialect.header)(document, line)?)));
     let (dialect, header) = found.ok_or_else(|| Problem::NotAMatrix.at_line(line))?;
@@ -120,17 +113,12 @@ pub(super) fn read(document: &Document, line: usize) -> Result<(ImportedMatrix, 
     Ok((ImportedMatrix { title, metadata, ..imported }, next))
 }
 
-/// A row of a table: where it stands in text and matrix, and how many words follow its id.
 struct Row {
     line: usize,
     position: usize,
     cells: usize,
 }
 
-/// Reads one row per CPU of the header, from line `first` on, and says which line follows the table.
-///
-/// # Errors
-/// Rows that are missing, too many, too long or too short, and cells that are no latency.
 fn read_rows(
     document: &Document,
     labels: &CpuLabels,
@@ -138,7 +126,7 @@ fn read_rows(
     first: usize,
     dialect: &Dialect,
 ) -> Result<(Square, usize), ImportError> {
-    // The rows are checked before the table is made: a long header alone must not ask for its square.
+    // The rows are checked first, so that a long header alone does not allocate its square.
     let rows = find_rows(document, labels, first, dialect)?;
     let n = labels.len();
     check_density(n, rows.iter().map(|row| row.cells).sum())?;
@@ -153,7 +141,7 @@ fn read_rows(
     let mut square = Square::new(labels)?;
     for &Row { line, position, .. } in &rows {
         for (index, (at, word)) in words(document.line(line)).enumerate().skip(1) {
-            // What follows is a standard error.
+            // The rest is a standard error.
             let value = word.split('±').next().unwrap_or(word);
             let column = match by_number {
                 Some(column) => Ok(column(position, index - 1)),
@@ -167,7 +155,6 @@ fn read_rows(
     Ok((square, rows.last().map_or(first, |row| row.line + 1)))
 }
 
-/// Where each row is.
 fn find_rows(
     document: &Document,
     labels: &CpuLabels,
@@ -211,8 +198,8 @@ fn find_rows(
     Ok(rows)
 }
 
-/// The column whose id starts or ends where the word does; the two are never the same column by chance, because ids
-/// of a fixed-width table are at least a blank apart and values overlap their own id only.
+/// The column whose id starts or ends where the word does. It is unique: ids are at least a blank apart, and values
+/// overlap only their own id.
 fn column_of(columns: &[(usize, usize)], at: usize, word: &str) -> Result<usize, Problem> {
     let end = at + word.chars().count();
     let overlapping = columns.partition_point(|&(_, id_end)| id_end <= at);
@@ -222,7 +209,7 @@ fn column_of(columns: &[(usize, usize)], at: usize, word: &str) -> Result<usize,
     }
 }
 
-/// The words of a line with the column of their first character: a `±` is two bytes and one column.
+/// The words of a line with the column of their first character: `±` is two bytes but one column.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_whitespace().scan((0, 0), move |(byte, column), word| {
         let begin = word.as_ptr() as usize - line.as_ptr() as usize;
@@ -232,24 +219,22 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The id that a row begins with; multichase writes a colon after it.
+/// The id at the beginning of a row, without the colon of multichase.
 fn row_label(line: &str) -> &str {
     let first = line.split_whitespace().next().unwrap_or_default();
     first.strip_suffix(':').unwrap_or(first)
 }
 
-/// The id that the first row below a header begins with.
 fn first_row_label<'a>(document: &Document<'a>, header: usize) -> &'a str {
     row_label(document.next_filled(header + 1).map_or("", |row| document.line(row)))
 }
 
-/// Whether a line holds whole numbers and nothing else.
 fn is_ids(line: &str) -> bool {
     let digits = line.bytes().any(|byte| byte.is_ascii_digit());
     digits && line.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ')
 }
 
-/// `CPU 0 1 …`. With tabs or commas it is a file of separated values, whose cells may be empty.
+/// `CPU 0 1 …`. With tabs or commas it would be separated values, whose cells may be empty.
 fn c2clat(document: &Document, line: usize) -> Option<usize> {
     let ids = document.line(line).trim_start().strip_prefix("CPU")?;
     (ids.starts_with(' ') && is_ids(ids.trim_end())).then_some(line)
@@ -260,8 +245,8 @@ fn c2clat_in_script(document: &Document, line: usize) -> Option<usize> {
     c2clat(document, line).filter(|header| *header > 0 && document.line(header - 1).contains("<<"))
 }
 
-/// The ids below `Showing latency=…` of core-to-core-latency, or since its version 1.1 below the number and name of a
-/// benchmark; the lower triangle of mean and standard error, or for passed messages both directions.
+/// The ids after `Showing latency=…` of core-to-core-latency, or since version 1.1 after the number and name of a
+/// benchmark; then a lower triangle of mean and standard error, or both directions for passed messages.
 fn announced(document: &Document, line: usize) -> Option<usize> {
     let text = document.line(line).trim_start();
     if !text.starts_with("Showing latency=") && numbered(text).is_none() {
@@ -279,10 +264,10 @@ fn numbered(line: &str) -> Option<String> {
     matches!(text.as_bytes(), [b'1'..=b'9', b')', b' ', ..]).then(|| text.to_owned())
 }
 
-/// The lines above the announcement that may describe the run; core-to-core-latency prints up to five.
+/// Lines above the announcement that may describe the run; core-to-core-latency prints up to five.
 const PREAMBLE: usize = 8;
 
-/// Key and value of the lines above an announcement, as far as they are no summary of another table.
+/// Keys and values from the lines above an announcement, up to the summary of another table.
 fn preamble(document: &Document, line: usize) -> Vec<(String, String)> {
     let above = (line.saturating_sub(PREAMBLE)..line).rev().map(|line| document.line(line));
     let mut pairs: Vec<(String, String)> = above
@@ -299,7 +284,7 @@ fn pivot(document: &Document, line: usize) -> Option<usize> {
     (document.line(line).split_whitespace().next() == Some("toCore")).then_some(line)
 }
 
-/// The indented ids of multichase's pingpong: the first row, `0:`, is of a CPU that has no column.
+/// The indented ids of multichase's pingpong; the first row, `0:`, belongs to a CPU without a column.
 fn upper_triangle(document: &Document, line: usize) -> Option<usize> {
     let text = document.line(line);
     if !text.starts_with(' ') || !is_ids(text) {
@@ -317,12 +302,11 @@ fn fixed_width(document: &Document, line: usize) -> Option<usize> {
     }
     let below = document.line(document.next_filled(line + 1)?);
     let (at, id) = words(text).next()?;
-    // A row label stands left of the header; in a bare matrix both rows start alike.
+    // A row label starts left of the header; in a bare matrix, both rows start at the same column.
     let (label_at, _) = words(below).next()?;
     (row_label(below) == id && label_at < at).then_some(line)
 }
 
-/// The line above a table, if it ends in a colon.
 pub(super) fn title_above(document: &Document, line: usize) -> Option<String> {
     let above = document.line(line.checked_sub(1)?).trim();
     above.strip_suffix(':').map(str::to_owned)

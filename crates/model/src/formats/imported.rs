@@ -1,34 +1,34 @@
-//! [`ImportedMatrix`]: what a file of another tool says, and what is doubtful about it.
+//! [`ImportedMatrix`]: a matrix from a file of another tool, with warnings.
 
 use std::fmt;
 
 use crate::{CpuId, Matrix, Topology, stats};
 
-/// One latency matrix as its file has it: nothing is converted, nothing is made up.
+/// One latency matrix exactly as in the file, without conversion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedMatrix {
-    /// The format that was recognised.
+    /// The detected format.
     pub format: FormatId,
-    /// What the file calls this matrix, such as `Cache line offset: 64` where it holds several.
+    /// Its title in the file, such as `Cache line offset: 64` if there are several.
     pub title: Option<String>,
-    /// The latencies in [`unit`](ImportedMatrix::unit); `None` is "not in the file", and so is the diagonal. A triangle,
-    /// or a square whose halves agree, is symmetric; any other square keeps both directions.
+    /// The latencies in [`unit`](ImportedMatrix::unit); `None` if not in the file and on the diagonal. A triangle, or a
+    /// square with equal halves, is symmetric; any other square keeps both directions.
     pub matrix: Matrix<Option<f64>>,
-    /// What the numbers count.
+    /// The unit of the numbers.
     pub unit: Unit,
-    /// Where the CPU ids of the matrix come from.
+    /// Origin of the CPU ids.
     pub labels: Labels,
     /// Whether the file's numbers have decimals.
     pub printed: Printed,
-    /// What the file says that the CPUs share; `None` where it says nothing of that.
+    /// The topology reported in the file, if any.
     pub reported: Option<Topology>,
-    /// What the file says about itself, key and value, in its order.
+    /// Metadata of the file, key and value, in order.
     pub metadata: Vec<(String, String)>,
-    /// What a reader of these numbers should know.
+    /// Warnings for users of these numbers.
     pub warnings: Vec<Warning>,
 }
 
-/// The values of a file, in its unit.
+/// Range of the values of a file, in its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The smallest.
@@ -37,30 +37,30 @@ pub struct Spread {
     pub median: f64,
     /// The largest.
     pub most: f64,
-    /// How many there are.
+    /// Number of values.
     pub values: usize,
 }
 
 impl ImportedMatrix {
-    /// What the file says under a key.
+    /// The value of a metadata key.
     pub fn fact(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether coretalk measured these numbers; it writes those that it only read in the same format.
+    /// Whether coretalk measured these numbers, as opposed to importing and exporting them.
     pub fn is_ours(&self) -> bool {
         let is_format = matches!(self.format, FormatId::CoretalkCsv | FormatId::CoretalkJson);
         is_format && self.fact("tool").is_some_and(|tool| tool.starts_with("coretalk "))
     }
 
-    /// The machine, where it was a simulated one.
+    /// The machine, if it was simulated.
     pub fn simulated(&self) -> Option<&str> {
         self.fact("simulated")
             .filter(|text| *text == "true")
             .map(|_| self.fact("machine").unwrap_or("machine"))
     }
 
-    /// How far its latencies reach, without the diagonal and zeros, which are none; `None` where there is none.
+    /// Range of the latencies, without diagonal and zeros; `None` if there are none.
     pub fn spread(&self) -> Option<Spread> {
         let pairs = self.matrix.iter().filter(|(row, column, _)| row != column);
         let mut values: Vec<f64> =
@@ -72,7 +72,7 @@ impl ImportedMatrix {
 }
 
 named! {
-    /// The file formats that can be read.
+    /// The readable file formats.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
     pub enum FormatId {
@@ -80,7 +80,7 @@ named! {
         CoretalkCsv = "coretalk-csv",
         /// `json` of coretalk: the latency maps of its document.
         CoretalkJson = "coretalk-json",
-        /// A matrix without CPU ids, as core-to-core-latency writes it: half a round trip in ns by that convention.
+        /// A matrix without CPU ids, as written by core-to-core-latency: by convention half a round trip in ns.
         BareCsv = "bare-csv",
         /// A matrix with CPU ids in a header row, in the first column, or both.
         LabelledCsv = "labelled-csv",
@@ -90,7 +90,7 @@ named! {
         PairList = "pair-list",
         /// A table in bars, such as Markdown, with CPU ids.
         BarTable = "bar-table",
-        /// The text that core-to-core-latency prints: `52±6`, half a round trip in ns.
+        /// The text output of core-to-core-latency: `52±6`, half a round trip in ns.
         CoreToCoreReport = "core-to-core-report",
         /// An mctop description (`.mct`), in cycles.
         Mctop = "mctop",
@@ -98,7 +98,7 @@ named! {
         Pivot = "pivot",
         /// A pandas table with one row of aggregates per pair; the median is read.
         Aggregates = "aggregates",
-        /// The upper triangle that pingpong of multichase prints.
+        /// The upper triangle of multichase's pingpong.
         Multichase = "multichase",
         /// Columns of fixed width with a blank diagonal.
         FixedWidth = "fixed-width",
@@ -116,28 +116,27 @@ named! {
 }
 
 named! {
-    /// What a latency counts.
+    /// The unit of a latency.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
     pub enum Unit {
         /// Nanoseconds.
         Ns = "ns",
-        /// Cycles of a clock that the file does not name; they are never converted.
+        /// Cycles of an unknown clock, never converted.
         Cycles = "cycles",
     }
 }
 
-/// Where CPU ids come from.
+/// Origin of CPU ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Labels {
-    /// The file names its CPUs; the ids may have holes.
+    /// The file names its CPUs; ids may have gaps.
     FromFile,
-    /// The file names none, so the CPUs are numbered from 0 by row. That need not be the system's numbering: some tools
-    /// leave CPUs out or count in hwloc's order.
+    /// CPUs are numbered by row, which may differ from the system: some tools omit CPUs or use hwloc's order.
     RowNumbers,
 }
 
-/// How the file prints its latencies.
+/// Printed form of the latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Printed {
     /// Without decimals: differences of one may be rounding.
@@ -146,19 +145,19 @@ pub enum Printed {
     Decimals,
 }
 
-/// What is doubtful about an imported matrix, with what to do about it.
+/// A doubt about an imported matrix, with advice.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Warning {
-    /// The file does not say what its numbers count.
+    /// The file states no unit.
     UnitAssumed {
-        /// The unit they were taken to have.
+        /// The assumed unit.
         unit: Unit,
     },
     /// Some pairs have no latency.
     Missing {
         /// The number of empty cells off the diagonal.
         cells: usize,
-        /// The number of cells that a complete matrix of this shape has.
+        /// The number of cells of a complete matrix of this shape.
         of: usize,
         /// Initiator and responder of the first one.
         first: [CpuId; 2],
@@ -170,13 +169,13 @@ pub enum Warning {
         /// Initiator and responder of the first one.
         first: [CpuId; 2],
     },
-    /// Another matrix of the file has no value, and is left out.
+    /// Another matrix of the file has no values and is left out.
     Empty {
-        /// Its place in the file, from 1.
+        /// Its position in the file, from 1.
         number: usize,
-        /// How many matrices the file has.
+        /// The number of matrices in the file.
         of: usize,
-        /// What the file calls it, shortened.
+        /// Its name in the file, shortened.
         name: Option<String>,
     },
     /// The file ends before the row of the last CPU.
@@ -186,9 +185,9 @@ pub enum Warning {
         /// The last CPU.
         cpu: CpuId,
     },
-    /// The two directions of a typical pair differ more than the direction of a transfer explains.
+    /// The directions of a typical pair differ more than a transfer explains.
     Asymmetric {
-        /// The median over the pairs of the larger direction divided by the smaller one.
+        /// The median over pairs of the larger direction ÷ the smaller.
         ratio_p50: f64,
     },
 }

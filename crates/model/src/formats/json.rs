@@ -1,5 +1,5 @@
-//! Matrices in JSON: the document of coretalk; an object of objects keyed by CPU number (the fork of c2clat with `-j`); and
-//! `inter-processor-communication`, two sizes, two lists of labels, flat values row by row.
+//! Matrices in JSON: the document of coretalk; an object of objects keyed by CPU number (the c2clat fork with `-j`);
+//! and `inter-processor-communication`: two sizes, two lists of labels, flat values row by row.
 
 use super::field::{CpuLabels, Number, read_label};
 use super::import_error::excerpt;
@@ -11,13 +11,9 @@ use crate::{CpuSet, Level, Topology};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The largest document; its tree takes up to 16 times as much memory.
+/// Maximum size; the parsed tree takes up to 16 times as much memory.
 const MAX_JSON_MIB: usize = 128;
 
-/// Reads the matrix of a document.
-///
-/// # Errors
-/// What the document gets wrong, or that it is of another kind.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
     if text.len() > MAX_JSON_MIB << 20 {
         return Err(Problem::TooLarge { limit_mib: MAX_JSON_MIB }.into());
@@ -28,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         if first.is_some_and(|line| is_of_trial(line["schema"].as_str())) {
             return shape(LINES.into()).into();
         }
-        // The library puts the position at the end of its sentence as well.
+        // The message of the library ends with the position, too.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
         let (line, column) = (Some(error.line()), Some(error.column()));
@@ -52,18 +48,14 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
     Err(unknown().into())
 }
 
-/// What is wrong with `jsonl` of coretalk.
 const LINES: &str = "it has a line per trial; write the run with `coretalk export --format json`";
 
-/// Whether this is what a line of `jsonl` says that it is.
 fn is_of_trial(schema: Option<&str>) -> bool {
     schema.is_some_and(|schema| ["coretalk.trial/", "coretalk.pass/"].iter().any(|of| schema.starts_with(of)))
 }
 
-/// Reads the latencies of a document of coretalk: of a run, of imitated tools, of files.
-///
-/// # Errors
-/// [`Problem::JsonShape`] names the key that is not as expected, or says that there is no map.
+/// Reads the latencies of a document of coretalk: of a run, of imitated tools, of imported files. Fails with
+/// [`Problem::JsonShape`] and the invalid key, or if there is no map.
 fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, ImportError> {
     let mut matrices = Vec::new();
     for matrix in document.get("matrices").and_then(Value::as_array).into_iter().flatten() {
@@ -113,8 +105,7 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
     }
 }
 
-/// What a document of coretalk says that CPUs share; `None` where it reports nothing, and where what it reports cannot come
-/// from a machine: it might ask for memory without end.
+/// The topology in a document of coretalk; `None` if absent, or if implausible, as it could require unlimited memory.
 fn reported(document: &Value) -> Option<Topology> {
     let list = |key: &str| document[key].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_cpus = |value: &Value| value.as_str()?.parse::<CpuSet>().ok();
@@ -157,15 +148,10 @@ fn reported(document: &Value) -> Option<Topology> {
     (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(beside))
 }
 
-/// Whether this is such a document: every key a CPU, every value an object.
 fn is_c2clat(document: &Map<String, Value>) -> bool {
     !document.is_empty() && document.iter().all(|(key, value)| read_label(key).is_ok() && value.is_object())
 }
 
-/// Reads the matrix.
-///
-/// # Errors
-/// [`Problem::JsonShape`] names the key that is not as expected.
 fn read_c2clat(document: &Map<String, Value>) -> Result<ImportedMatrix, ImportError> {
     let mut pairs = Pairs::default();
     for (from_key, row) in document {
@@ -186,16 +172,13 @@ fn read_c2clat(document: &Map<String, Value>) -> Result<ImportedMatrix, ImportEr
 
 const IPC: &str = "inter-processor-communication";
 
-/// The object with the matrix, if this is such a document: under its name, or the whole.
+/// The object with the matrix: under its name, or the whole document.
 fn find_ipc(document: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let whole = ["d0", "d1", "values"].iter().all(|key| document.contains_key(*key)).then_some(document);
     document.get(IPC).and_then(Value::as_object).or(whole)
 }
 
-/// Reads the matrix of this object; the document around it may describe the machine.
-///
-/// # Errors
-/// [`Problem::JsonShape`] names the key that is not as expected.
+/// Reads this matrix; the document may describe the machine. Fails with [`Problem::JsonShape`] and the invalid key.
 fn read_ipc(
     document: &Map<String, Value>,
     object: &Map<String, Value>,
@@ -231,12 +214,11 @@ fn read_ipc(
     Ok(imported)
 }
 
-/// Text without its quotes, anything else as JSON has it.
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A number as JSON has it; null is "not measured", anything else is no number.
+/// A number in JSON; the inner `None` is null, "not measured".
 fn number(value: &Value) -> Option<Option<Number>> {
     match value {
         Value::Null => Some(None),
@@ -248,7 +230,6 @@ fn number(value: &Value) -> Option<Option<Number>> {
     }
 }
 
-/// The problem of a document that is JSON but not as expected.
 fn shape(message: String) -> Problem {
     Problem::JsonShape { message }
 }

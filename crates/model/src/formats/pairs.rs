@@ -1,8 +1,7 @@
-//! [`Pairs`]: one line per pair, until all CPUs are known; and the files that are made of such lines. They are mctop
-//! descriptions (`.mct`): `from to cycles` for every ordered pair, then sections about memory and caches; a pandas table
-//! with one row of aggregates per pair (`count min 5% … median … max`), of which the median is read; separated values below
-//! a header, `Core 1,Core 2,Latency (Nanoseconds)` or several statistics, of which the median is read; and lists such as
-//! `0 <-> 1 : 19 ns`.
+//! [`Pairs`]: latencies from one line per pair, and the formats with such lines: mctop descriptions (`.mct`, `from to
+//! cycles` for every ordered pair, then sections about memory and caches); pandas tables with a row of aggregates per
+//! pair (`count min 5% … median … max`); separated values with a header such as `Core 1,Core 2,Latency (Nanoseconds)`;
+//! and lists such as `0 <-> 1 : 19 ns`. Of several statistics, the median is read.
 
 use super::bare_csv::{bars_start, coherency_starts, next_row, triangle_starts, unit_above};
 use super::delimited::Dialect;
@@ -18,13 +17,11 @@ use crate::CpuId;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Latencies in the order of their lines.
 #[derive(Default)]
 pub(super) struct Pairs {
     pairs: Vec<Pair>,
 }
 
-/// One line: where it is, whom it names, what it says.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     pub line: usize,
@@ -36,10 +33,7 @@ pub(super) struct Pair {
 }
 
 impl Pairs {
-    /// Adds a line.
-    ///
-    /// # Errors
-    /// [`Problem::TooManyCpus`] if there are more lines than the largest matrix has cells.
+    /// Adds a line. Fails with [`Problem::TooManyCpus`] if there are more lines than cells in the largest matrix.
     pub(super) fn push(&mut self, pair: Pair) -> Result<(), Problem> {
         if self.pairs.len() == MAX_CPUS * MAX_CPUS {
             return Err(Problem::TooManyCpus);
@@ -48,7 +42,6 @@ impl Pairs {
         Ok(())
     }
 
-    /// How many lines the pair with the most has.
     fn repeats(&self) -> usize {
         let mut lines: HashMap<[CpuId; 2], usize> = HashMap::new();
         for pair in &self.pairs {
@@ -57,8 +50,7 @@ impl Pairs {
         lines.into_values().max().unwrap_or_default()
     }
 
-    /// The lines by their key, in the order in which its values come; `None` where it has other than this many values, or
-    /// one of them twice for the same pair.
+    /// The lines grouped by key; `None` if there are not exactly `values` keys, or if one has a pair twice.
     fn parted(&self, values: usize, key: impl Fn(&Pair) -> String) -> Option<Vec<(String, Pairs)>> {
         let mut parts: Vec<(String, Pairs)> = Vec::new();
         for pair in &self.pairs {
@@ -76,10 +68,7 @@ impl Pairs {
         (parts.len() == values && parts.iter().all(|(_, part)| part.repeats() == 1)).then_some(parts)
     }
 
-    /// The table of all CPUs that were named, in ascending order.
-    ///
-    /// # Errors
-    /// What [`Square::set`] refuses, a pair given twice, and a matrix that would be nearly empty.
+    /// The table of all CPUs, ascending. Fails like [`Square::set`], and for repeated pairs or a nearly empty matrix.
     pub(super) fn into_square(self) -> Result<Square, ImportError> {
         let mut ids: Vec<CpuId> = self.pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         ids.sort_unstable();
@@ -103,15 +92,11 @@ impl Pairs {
     }
 }
 
-/// Whether this is the line that names the machine: `#name #HWCs 8 #Nodes 1 SMT 1`.
+/// Whether this is the header with the machine: `#name #HWCs 8 #Nodes 1 SMT 1`.
 pub(super) fn mctop_starts(document: &Document, line: usize) -> bool {
     document.line(line).starts_with('#') && contexts(document.line(line)).is_some()
 }
 
-/// Reads the pairs below the header on this line, and says which line follows them.
-///
-/// # Errors
-/// What the file gets wrong.
 pub(super) fn read_mctop(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let header = document.line(line);
     let expected = contexts(header).unwrap_or_default();
@@ -136,7 +121,6 @@ pub(super) fn read_mctop(document: &Document, line: usize) -> Result<(ImportedMa
     Ok((ImportedMatrix { metadata, ..imported }, next))
 }
 
-/// The number of hardware contexts that a header announces.
 fn contexts(header: &str) -> Option<usize> {
     let mut words = header.split_whitespace();
     words.by_ref().find(|&word| word == "#HWCs")?;
@@ -157,16 +141,11 @@ fn read_pair(document: &Document, line: usize) -> Result<Option<Pair>, ImportErr
     }
 }
 
-/// Whether this is the line between the names of the aggregates and the rows.
 pub(super) fn aggregates_starts(document: &Document, line: usize) -> bool {
     let mut words = document.line(line).split_whitespace();
     words.next() == Some("fromCore") && words.next() == Some("toCore") && words.next().is_none() && line > 0
 }
 
-/// Reads the table whose index names are on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
 pub(super) fn read_aggregates(
     document: &Document,
     line: usize,
@@ -194,7 +173,7 @@ pub(super) fn read_aggregates(
     Ok((imported, next))
 }
 
-/// Reads `from to aggregates…`; pandas leaves out `from` where it repeats. `None` is the end of the table.
+/// Reads `from to aggregates…`; pandas omits a repeated `from`. `None` at the end of the table.
 fn read_aggregate(
     document: &Document,
     line: usize,
@@ -224,13 +203,13 @@ fn read_aggregate(
     Ok(Some(Pair { line, field, from, to: id(ids - 1)?, number }))
 }
 
-/// What may stand between two CPUs, the longer before what it contains.
+/// Separators of two CPUs; longer ones before those they contain.
 const ARROWS: [&str; 7] = ["<-->", "<->", "<=>", "-->", "->", "↔", "→"];
 
-/// No line of a list is longer, in bytes: rows of large matrices are not searched.
+/// Maximum length of a line in a list, in bytes, so that rows of large matrices are not searched.
 const MAX_LINE: usize = 200;
 
-/// The CPUs and the value of `0 <-> 1 : 19 ns`; `None` where a line is no such.
+/// Parses `0 <-> 1 : 19 ns` into CPUs and value.
 fn arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
     if text.len() > MAX_LINE {
         return None;
@@ -240,23 +219,18 @@ fn arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
     Some((read_label(from).ok()?, read_label(to).ok()?, value.trim()))
 }
 
-/// Whether a list of pairs starts on this line.
 pub(super) fn list_starts(document: &Document, line: usize) -> bool {
     arrow(document.line(line)).is_some()
 }
 
-/// Where other tables start, which end a list.
 const OTHERS: [fn(&Document, usize) -> bool; 6] =
     [mctop_starts, id_table::starts, aggregates_starts, bars_start, coherency_starts, triangle_starts];
 
-/// Reads the pairs from this line on, and says which line follows them. Headings and blank lines may stand between parts of
-/// a list; where a pair comes again behind one, another list begins.
-///
-/// # Errors
-/// What the list gets wrong.
+/// Reads a list of pairs from this line on; returns the line after it. Headings and blank lines may separate parts of a
+/// list; a repeated pair after one starts another list.
 pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let mut pairs = Pairs::default();
-    // The first line that has a latency, for the unit of all.
+    // The first line with a latency determines the unit of all.
     let mut first: Option<(usize, &str, Option<Unit>)> = None;
     let mut known = HashSet::new();
     let mut next = line;
@@ -302,13 +276,11 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
     Ok((imported, next))
 }
 
-/// A column with more values than this tells no matrices apart.
 const MAX_PARTS: usize = 64;
 
-/// Columns among which one is searched that tells matrices apart: each costs a pass over the file.
+/// Maximum number of columns searched for one that distinguishes matrices: each needs a pass over the file.
 const MAX_KEYS: usize = 64;
 
-/// How the names of columns with CPUs begin.
 const ENDS: [&str; 18] = [
     "core", "cpu", "thread", "from", "to", "src", "dst", "source", "dest", "target", "local", "remote",
     "send", "rec", "write", "read", "init", "resp",
@@ -327,12 +299,12 @@ pub(super) fn long_csv_header(document: &Document) -> Option<usize> {
     (is_cpu() && is_cpu() && names.any(|name| latency_rank(name).is_some())).then_some(line)
 }
 
-/// Whether a first column without a name of its own numbers the rows, as pandas and R write it.
+/// Whether the first column is an unnamed row number, as written by pandas and R.
 fn is_index(name: &str) -> bool {
     name.trim().is_empty() || name.trim() == "Unnamed: 0"
 }
 
-/// Words of columns about the measurement, which may have the unit of a latency but are none.
+/// Words of columns about the measurement that may have the unit of a latency.
 const NO_LATENCY: [&str; 20] = [
     "timestamp",
     "stamp",
@@ -356,9 +328,8 @@ const NO_LATENCY: [&str; 20] = [
     "unit",
 ];
 
-/// How well a column stands for the latency of a pair, the least best: first those that name a latency, or a statistic
-/// with nothing but a unit beside it, then others; within both median, mean, no statistic, minimum, any other. `None` where
-/// it holds something else.
+/// Rank of a column as latency of a pair, lowest first: columns that name a latency, or a statistic with only a unit,
+/// before others; within both median, mean, no statistic, minimum, any other. `None` for other columns.
 fn latency_rank(name: &str) -> Option<(bool, u32)> {
     let words = words_of(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -382,11 +353,7 @@ fn latency_rank(name: &str) -> Option<(bool, u32)> {
     (is_latency || has_unit || matches!(rank, 0 | 1 | 3)).then_some((!(is_latency || is_statistic), rank))
 }
 
-/// Reads the pairs below the header on this line: one matrix, or one for each value of a column whose values tell lines of
-/// the same pair apart.
-///
-/// # Errors
-/// What the file gets wrong.
+/// Reads the pairs below the header on this line: one matrix per value of a column that distinguishes repeated pairs.
 pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<ImportedMatrix>, ImportError> {
     let lines: Vec<usize> =
         std::iter::successors(Some(header), |&line| next_row(document, line + 1)).collect();

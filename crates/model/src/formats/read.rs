@@ -1,4 +1,4 @@
-//! [`read_matrices`]: which reader is asked, in which order.
+//! [`read_matrices`]: detects the format and calls its reader.
 
 use super::bare_csv::next_row;
 use super::document::{Document, decode};
@@ -9,19 +9,17 @@ use super::{
 };
 use std::iter;
 
-/// The most CPUs that are read; the largest machines of today have about 2,000.
+/// Maximum number of CPUs; the largest machines of today have about 2,000.
 pub const MAX_CPUS: usize = 8192;
 
-/// A table that announces itself inside other text.
 struct TextTable {
     starts: fn(&Document, usize) -> bool,
     read: fn(&Document, usize) -> Result<Found, ImportError>,
 }
 
-/// A matrix and the line that follows it.
 type Found = (ImportedMatrix, usize);
 
-/// Every reader of tables in text, the most telling announcement first.
+/// Every reader of tables in text, the most specific start first.
 const TEXT_TABLES: &[TextTable] = &[
     TextTable { starts: pairs::mctop_starts, read: pairs::read_mctop },
     TextTable { starts: id_table::starts, read: id_table::read },
@@ -32,11 +30,11 @@ const TEXT_TABLES: &[TextTable] = &[
     TextTable { starts: bare_csv::triangle_starts, read: bare_csv::read_triangle },
 ];
 
-/// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
+/// Reads every latency matrix in a file of any known tool, detected by content.
 ///
 /// # Errors
-/// [`ImportError`] names the line, the field, what is wrong and what to do. One bad table, and the file gives no matrix at all;
-/// a table without values is left out, which the first of the others warns of.
+/// [`ImportError`] with line, field, problem and remedy. One invalid table fails the whole file; a table without values
+/// is left out with a warning in the first of the others.
 ///
 /// ```
 /// # use coretalk_model::formats::{FormatId, read_matrices};
@@ -60,10 +58,8 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     Ok(matrices)
 }
 
-/// The matrices that have a latency; a run may have ended before it came to the others, of which the first one warns.
-///
-/// # Errors
-/// [`Problem::NoValues`]: none has.
+/// Keeps the matrices with values; an interrupted run may lack the others, for which the first one gets a warning.
+/// Fails with [`Problem::NoValues`] if none has.
 fn with_values(found: Vec<ImportedMatrix>) -> Result<Vec<ImportedMatrix>, ImportError> {
     let (of, mut empty, mut matrices) = (found.len(), Vec::new(), Vec::new());
     for (index, one) in found.into_iter().enumerate() {
@@ -79,18 +75,18 @@ fn with_values(found: Vec<ImportedMatrix>) -> Result<Vec<ImportedMatrix>, Import
     Ok(matrices)
 }
 
-/// The machine that the title of an output of coretalk calls simulated.
+/// The machine that a title of coretalk marks as simulated.
 fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
     let machine = titles(document).filter_map(|title| title.strip_prefix("SIMULATED ")).next()?;
     Some(machine.split([':', ' ']).next().unwrap_or(machine))
 }
 
-/// Lines that may be the title of an output of coretalk: it may stand below a prompt and its command.
+/// Lines that may be the title of an output of coretalk, which may follow a prompt and its command.
 fn titles<'a>(document: &Document<'a>) -> impl Iterator<Item = &'a str> {
     (0..8).map(|line| document.line(line).trim_start_matches(['#', ' '])).collect::<Vec<_>>().into_iter()
 }
 
-/// Output of tools that compare no CPUs, by what it contains in small letters; asked where no announcement is known.
+/// Output of tools that do not compare CPUs, by a phrase in lower case; checked if nothing else is recognised.
 const OF_NODES: [(&str, &str); 3] =
     [("memory latency checker", "Intel MLC"), ("numa node", "Intel MLC"), ("node distances:", "numactl")];
 
@@ -117,7 +113,7 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     if !tables.is_empty() {
         return Ok(tables);
     }
-    // What is no JSON may be a prompt such as `[user@host ~]$`.
+    // Invalid JSON may be a prompt such as `[user@host ~]$`.
     if text.trim_start().starts_with('[') {
         match json::read(text) {
             Err(ImportError { problem: Problem::JsonSyntax { .. }, .. }) => {}
@@ -130,7 +126,7 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     if let Some(header) = pairs::long_csv_header(document) {
         return pairs::read_long_csv(document, header);
     }
-    // A comment may name the tool too.
+    // Only rows count, because a comment may name the tool, too.
     let rows = || iter::successors(next_row(document, 0), |&line| next_row(document, line + 1));
     let of_nodes = |line: usize| {
         let text = document.line(line).to_lowercase();
@@ -152,7 +148,7 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
         match TEXT_TABLES.iter().find(|table| (table.starts)(document, line)) {
             Some(table) => {
                 let (mut matrix, next) = (table.read)(document, line)?;
-                // What stands above the first table of a report describes the others too.
+                // The text above the first table of a report describes the other tables, too.
                 let above = matrices.last().filter(|above: &&ImportedMatrix| above.format == matrix.format);
                 if let Some(above) = above.filter(|_| matrix.metadata.is_empty()) {
                     matrix.metadata.clone_from(&above.metadata);
@@ -166,16 +162,15 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
     Ok(matrices)
 }
 
-/// Whether most words are neither numbers nor signs for unknown, so that naming one wrong cell would mislead.
+/// Whether most words are neither numbers nor signs for unknown: an error about one cell would mislead.
 fn is_prose(document: &Document) -> bool {
     let words = document.text().split([',', ';', '"']).flat_map(str::split_whitespace);
-    // Counted, not collected: the file may be large.
+    // Counted without collecting, because the file may be large.
     words.fold(0i64, |balance, word| {
         balance + if read_cell(word, DecimalMark::Point).is_ok() { -1 } else { 1 }
     }) > 0
 }
 
-/// Whether this is a `.hgrm` table or a `.hlog` interval log.
 fn is_histogram(document: &Document) -> bool {
     (0..document.len()).map(|line| document.line(line)).any(|line| {
         (line.contains("Percentile") && line.contains("TotalCount"))

@@ -1,22 +1,19 @@
-//! Percentile tables of HdrHistogram, as any tool writes them: `.hgrm` files, the variant with commas and quotes, and
-//! tables inside other text.
+//! Reader for percentile tables of HdrHistogram: `.hgrm` files, also with commas and quotes, and inside other text.
 
 use super::document::{Document, decode};
 use super::hgrm::{NO_EVENTS, Spectrum, SpectrumRow};
 use super::{ImportError, Problem};
 
-/// Where a table has its columns.
 struct Heading {
-    /// Those of the value, the percentile and the count.
+    /// Positions of value, percentile and count.
     columns: [usize; 3],
-    /// How many there are. The last row may lack the last one.
+    /// Number of columns. The last row may lack the last one.
     number: usize,
-    /// Of the values: `Value(ms)`.
+    /// Unit of the values: `Value(ms)`.
     unit: Option<String>,
 }
 
 impl Heading {
-    /// Columns by their names, in any order and beside others.
     fn of(line: &str) -> Option<Heading> {
         let line = line.replace(" (", "(");
         let names: Vec<&str> = fields(&line).collect();
@@ -26,14 +23,13 @@ impl Heading {
         (names.len() <= MAX_COLUMNS).then_some(Heading { columns, number: names.len(), unit })
     }
 
-    /// How many fields a row may have.
     fn widths(&self) -> std::ops::RangeInclusive<usize> {
         let needed = self.columns.iter().max().map_or(0, |last| last + 1);
         needed.max(self.number - 1)..=self.number
     }
 }
 
-/// A line of more words is prose.
+/// A line with more words is prose.
 const MAX_COLUMNS: usize = 8;
 
 /// Reads every percentile table of a file.
@@ -74,7 +70,7 @@ pub fn read_hgrm(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     Ok(spectra)
 }
 
-/// Whether bytes hold such a table somewhere.
+/// Whether text contains such a table.
 pub fn holds_percentiles(text: &str) -> bool {
     text.lines().any(is_heading)
 }
@@ -83,7 +79,7 @@ fn is_heading(line: &str) -> bool {
     Heading::of(line).is_some()
 }
 
-/// Fields between blanks, or between commas where the line has quotes or no blank inside.
+/// Fields between blanks, or between commas if the line has quotes or no blanks.
 fn fields(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim();
     let commas = line.contains('"') || (line.contains(',') && !line.contains([' ', '\t']));
@@ -91,7 +87,6 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(split).map(|field| field.trim().trim_matches('"')).filter(|field| !field.is_empty())
 }
 
-/// The table whose heading stands at a line, and the line after it.
 fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spectrum, usize), ImportError> {
     let mut spectrum = Spectrum {
         name: None,
@@ -121,7 +116,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
                     spectrum.rows.push(row);
                     commas |= comma;
                 }
-                // A cell that is no number inside a table is an error; other text behind it ends it.
+                // An invalid cell inside a table is an error; other text after the table ends it.
                 None if spectrum.rows.is_empty()
                     || looks_like_row(line, heading)
                     || goes_on_behind(document, index, heading, spectrum.rows.last()) =>
@@ -155,7 +150,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     if let Some(total) = footer.total.filter(|total| *total != last.count) {
         warnings.push(format!("the last row counts {}, the line below the table {total}", last.count));
     }
-    // Some tools print the largest value itself and some the end of its range: it lies above the row before.
+    // Tools print either the largest value or the end of its bucket, which is above the previous row.
     let before = spectrum.rows.iter().rev().map(|row| row.value).find(|value| *value < last.value);
     let fits = |max: f64| max <= last.value && before.is_none_or(|before| max > before);
     if footer.max.is_some_and(|max| last.share >= 1.0 && !fits(max)) {
@@ -165,7 +160,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     Ok((spectrum, index))
 }
 
-/// A comment of ours before the heading says the unit.
+/// The unit in one of our comments above the heading.
 fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
     let comments = (0..heading).rev().map(|index| document.line(index).trim());
     let said =
@@ -173,7 +168,7 @@ fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
     said.map(|(_, unit)| unit.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// A row, the decimals of its value, and whether these stand behind a comma.
+/// Parses a row: its values, the decimals of the value, and whether they follow a comma.
 fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let fields: Vec<&str> = fields(line).collect();
     if !heading.widths().contains(&fields.len()) {
@@ -183,7 +178,7 @@ fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let (value, comma) = number(of_value)?;
     let (share, _) = number(of_share)?;
     let count = of_count.parse().ok()?;
-    // The others follow from these: only whether they are numbers is of interest.
+    // The other fields are redundant and only checked to be numbers.
     let others = fields
         .iter()
         .all(|field| ["inf", "infinity"].contains(&field.to_lowercase().as_str()) || number(field).is_some());
@@ -191,14 +186,14 @@ fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     ((0.0..=1.0).contains(&share) && others).then_some((SpectrumRow { value, share, count }, digits, comma))
 }
 
-/// A finite number with a point, or with a comma where there is no point.
+/// A finite number with a point, or with a comma if there is no point; returns whether it has a comma.
 fn number(field: &str) -> Option<(f64, bool)> {
     let comma = field.contains(',');
     let value = if comma { field.replacen(',', ".", 1).parse() } else { field.parse() };
     value.ok().filter(|value: &f64| value.is_finite()).map(|value| (value, comma))
 }
 
-/// Whether a line was meant as one: it begins with a digit and has as many fields, or holds nothing but numbers.
+/// Whether a line was meant as a row: it begins with a digit and has the right number of fields, or has only numbers.
 fn looks_like_row(line: &str, heading: &Heading) -> bool {
     let begins = line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let fields: Vec<&str> = fields(line).collect();
@@ -206,7 +201,7 @@ fn looks_like_row(line: &str, heading: &Heading) -> bool {
     numbers || (begins && heading.widths().contains(&fields.len()))
 }
 
-/// Whether rows that could follow `before` stand behind a line: then it stands inside the table.
+/// Whether valid successors of `before` follow a line, so that the line is inside the table.
 fn goes_on_behind(
     document: &Document<'_>,
     index: usize,
@@ -218,7 +213,6 @@ fn goes_on_behind(
     of_table.any(|line| row(line, heading).is_some_and(|(row, ..)| follows(before, &row).is_ok()))
 }
 
-/// What keeps a line from being a row.
 fn wrong(line: &str, heading: &Heading) -> String {
     let fields: Vec<&str> = fields(line).collect();
     let [value, percentile, count] = heading.columns.map(|column| fields.get(column).copied());
@@ -255,7 +249,6 @@ fn follows(before: Option<&SpectrumRow>, row: &SpectrumRow) -> Result<(), Proble
     Ok(())
 }
 
-/// What the lines below a table say.
 #[derive(Default)]
 struct Footer {
     mean: Option<f64>,
@@ -270,7 +263,7 @@ impl Footer {
         let Some(inner) = comment.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
             return;
         };
-        // A comma with a blank behind it parts; one without stands before decimals.
+        // A comma before a blank is a separator; any other is a decimal mark.
         for part in inner.split(", ") {
             let Some((name, value)) = part.split_once('=') else { continue };
             let value = value.trim();
@@ -311,7 +304,7 @@ mod tests {
         let [read] = spectra.as_slice() else { panic!("{spectra:?}") };
         assert_eq!((read.unit.as_deref(), read.digits, read.total()), (Some("ns"), 3, histogram.count()));
         assert!(read.warnings.is_empty(), "{:?}", read.warnings);
-        // The rows by the rule of the common plotter: four numbers between blanks, no `#` in front.
+        // The rows as the common plotter selects them: four numbers between blanks, no `#` at the start.
         let plotted: Vec<[f64; 4]> = text
             .lines()
             .filter(|line| !line.trim().starts_with('#'))
@@ -325,7 +318,7 @@ mod tests {
         for (plotted, row) in plotted.iter().zip(&read.rows) {
             assert_eq!([plotted[0], plotted[1], plotted[2]], [row.value, row.share, row.count as f64]);
         }
-        // Written again from what was read: the same rows.
+        // Writing the parsed counts again gives the same rows.
         let mut seen = 0;
         let mut counts = Vec::new();
         for row in read.rows.iter().filter(|row| row.count > 0) {
@@ -381,7 +374,7 @@ mod tests {
             assert_eq!((read.unit.as_deref(), read.total()), (Some("ms"), 100), "{heading}");
             assert_eq!(read.percentile(1.0), Some(Percentile::Exact(0.9)));
         }
-        // As many decimals as a tool writes: the maximum is the last row of 100 %.
+        // With few decimals, the maximum is the last of several rows at 100 %.
         let rounded = format!("{HEAD}1.0 0.500000 50 2.0\n2.0 1.000000 99 1e7\n9.0 1.000000 100\n");
         assert_eq!(read_hgrm(rounded.as_bytes()).unwrap()[0].percentile(1.0), Some(Percentile::Exact(9.0)));
         let footer = "#[Mean    =         -nan, StdDeviation   =         -nan]\n#[Max     =        0.000, Total count    =            0]\n";

@@ -1,5 +1,5 @@
-//! Interval logs of HdrHistogram (`.hlog`): lines of base64 over zlib over the V2 encoding, one histogram for each
-//! interval, of whole numbers or of floating-point ones. All intervals of a tag are added up.
+//! Reader for interval logs of HdrHistogram (`.hlog`): lines with one histogram per interval in base64 over zlib over
+//! the V2 encoding, of integers or floating-point values. The intervals of a tag are added up.
 
 use super::document::{Document, decode};
 use super::hgrm::{HgrmCount, NO_EVENTS, Spectrum, exact_rows, moments};
@@ -9,36 +9,33 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::collections::BTreeMap;
 
-/// What compressed and plain V2 histograms begin with; the fifth hexadecimal digit from the right may be 1 or 0.
+/// Cookies of compressed and plain V2 histograms; the fifth hexadecimal digit from the right may be 1 or 0.
 const COMPRESSED_V2: u32 = 0x1c84_9304;
 const PLAIN_V2: u32 = 0x1c84_9303;
-/// The same around a histogram of floating-point values: digits, ratio of the highest to the lowest value, and a plain V2
-/// histogram of whole numbers, which stand for values by the factor at the end of its header.
+/// Cookies of floating-point histograms: digits, ratio of the highest to the lowest value, and a plain V2 histogram of
+/// integers, to be multiplied by the factor at the end of its header.
 const COMPRESSED_DOUBLE: u32 = 0x0c72_124f;
 const PLAIN_DOUBLE: u32 = 0x0c72_124e;
-/// The bits of a cookie that hold the width of a word in older encodings.
+/// The bits of a cookie with the word size in older encodings.
 const WORD_BITS: u32 = 0xf0;
-/// All versions begin with this.
 const FAMILY: u32 = 0x1c84_9300;
-/// A histogram of an hour in ns with five digits takes less than this, inflated: 5 million counts of a byte.
+/// Maximum inflated size: a histogram of an hour in ns with five digits has 5 million counts of a byte.
 const MAX_BYTES: usize = 16 << 20;
-/// Values that an interval log may keep apart beside one for each byte of the file, so that a log of zeros that unpacks to
-/// millions of them takes no more memory than 100 of its size and this.
+/// Maximum number of distinct values in addition to one per byte of the file, so that a log of compressed zeros needs
+/// at most 100 times its size and this.
 const MAX_VALUES: usize = 1 << 19;
-/// Bytes of the header behind the cookie and the length of the payload.
+/// Bytes of the header after the cookie and the length of the payload.
 const HEADER: usize = 32;
-/// Bytes of the header of a histogram of floating-point values with its cookie.
+/// Bytes of the header of a floating-point histogram, including its cookie.
 const DOUBLE_HEADER: usize = 16;
-/// Rows for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
-/// Units of the counts in one of the interval's maximum, by which logs of nanoseconds say milliseconds.
+/// Ratio of counts in nanoseconds to the interval's maximum in milliseconds.
 const NS_PER_MS: f64 = 1e6;
 
-/// Reads an interval log: a spectrum for each tag, those without a tag first.
+/// Reads an interval log: a spectrum for each tag, first the one without a tag.
 ///
 /// # Errors
-/// [`ImportError`] with the line: no text, no interval, another encoding than V2, one that is broken, or more values than
-/// such a file can hold in earnest.
+/// [`ImportError`] with the line: no text, no interval, an encoding other than V2, an invalid one, or too many values.
 pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let text = decode(bytes)?;
     let document = Document::new(&text);
@@ -80,17 +77,15 @@ pub fn is_hlog(text: &str) -> bool {
     })
 }
 
-/// The intervals of a tag.
 #[derive(Default)]
 struct Tag {
-    /// Bits of the lowest value of a range, which order values of zero and more → that value, the highest, and how many.
+    /// Ranges by the bits of their lowest value, which sort like non-negative values.
     counts: BTreeMap<u64, Range>,
-    /// How many in all.
     total: u64,
     intervals: usize,
-    /// Whether every interval's maximum is that of its counts, in milliseconds where these are nanoseconds.
+    /// Whether every maximum matches its counts in milliseconds, if these are nanoseconds.
     in_ns: bool,
-    /// Lines whose maximum is not that of their counts in any of both.
+    /// Lines whose maximum matches its counts in neither unit.
     odd: Vec<usize>,
 }
 
@@ -111,7 +106,7 @@ impl Tag {
         for range in counts {
             self.total = self.total.checked_add(range.count).ok_or(IntervalError::TooMany)?;
             let held = self.counts.entry(range.lowest.to_bits()).or_insert(Range { count: 0, ..range });
-            // Logs may change their digits on the way: the wider range stands for both.
+            // The number of digits may change within a log: keeps the wider range.
             held.highest = held.highest.max(range.highest);
             held.count += range.count;
         }
@@ -140,13 +135,13 @@ impl Tag {
         if self.total == 0 {
             warnings.push(NO_EVENTS.to_owned());
         }
-        // Values that are no whole numbers show three digits of the smallest.
+        // Fractional values show three digits of the smallest.
         let is_whole = counts.iter().all(|range| range.highest.fract() == 0.0);
         let least = counts.iter().map(|range| range.highest).find(|value| *value > 0.0);
         let digits = least.map_or(0.0, |least| (2.0 - least.log10().floor()).clamp(0.0, 12.0));
         Spectrum {
             name: (!tag.is_empty()).then(|| tag.to_owned()),
-            // Its writer divides by a million unless told otherwise, whatever was counted.
+            // The writer divides by a million by default, whatever was counted.
             unit: self.in_ns.then(|| "ns".to_owned()),
             is_assumed: self.in_ns,
             digits: if is_whole { 0 } else { digits as usize },
@@ -158,7 +153,6 @@ impl Tag {
     }
 }
 
-/// Values that are kept as one, and how many.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     lowest: f64,
@@ -166,7 +160,6 @@ struct Range {
     count: u64,
 }
 
-/// One histogram, from base64, of at most so many values.
 fn histogram(payload: &str, most: usize) -> Result<Vec<Range>, IntervalError> {
     let bytes = STANDARD.decode(payload).map_err(|_| IntervalError::NotBase64)?;
     let mut outer = Bytes(&bytes);
@@ -201,7 +194,6 @@ fn histogram(payload: &str, most: usize) -> Result<Vec<Range>, IntervalError> {
     counts(inner.get(DOUBLE_HEADER..).ok_or(IntervalError::Cut)?, f64::from_bits, most)
 }
 
-/// Unpacks zlib, up to the most that is taken.
 fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
     let mut inflater = Decompress::new(true);
     let mut inner = Vec::with_capacity(4096);
@@ -215,15 +207,15 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
             }
             Ok(_) if inner.len() == inner.capacity() => inner.reserve(inner.len()),
             Ok(_) if inflater.total_in() > read || inner.len() > written => {}
-            // Nothing more to read, and the end is missing.
+            // The input ends before the stream.
             _ => return Err(IntervalError::NotZlib),
         }
     }
 }
 
-/// A V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of zeros
-/// (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`). `factor` makes of the last field of the header what a whole
-/// number stands for.
+/// Decodes a V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of
+/// zeros (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`). `factor` converts the last field of the header to
+/// the value of one unit.
 fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<Range>, IntervalError> {
     let mut rest = Bytes(bytes);
     if rest.word()? & !WORD_BITS != PLAIN_V2 {
@@ -233,10 +225,10 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<
     let header = rest.0.get(..HEADER).ok_or(IntervalError::Cut)?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
-    // The first word shifts values that were scaled on the way; HdrHistogramJS writes 1 where nothing is shifted. What a
-    // shift would do shows beside the interval's maximum.
+    // The first word (normalizing offset) is ignored, because HdrHistogramJS writes 1 without an offset. A real one
+    // would not match the interval's maximum.
     let (digits, lowest, factor) = (word(4), long(8), factor(long(24)));
-    // Sums of squares of the values have to be numbers.
+    // Bounds that keep sums of squares finite.
     if digits > 5 || !(1..=1 << 48).contains(&lowest) || !(1e-100..=1e100).contains(&factor) {
         return Err(IntervalError::Header);
     }
@@ -264,21 +256,19 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<
     Ok(ranges)
 }
 
-/// Which values are kept as one.
 struct Layout {
     unit_bits: u32,
-    /// Bits of half of the steps of the first bucket.
+    /// log2 of half the number of steps of the first bucket.
     half_bits: u32,
 }
 
 impl Layout {
     fn new(digits: u32, lowest: u64) -> Layout {
-        // The steps of a bucket tell numbers of so many digits apart, rounded up to a power of two.
+        // A bucket resolves this number of digits, rounded up to a power of two steps.
         let steps = 2 * 10u64.pow(digits);
         Layout { unit_bits: lowest.ilog2(), half_bits: steps.next_power_of_two().ilog2() - 1 }
     }
 
-    /// The lowest and highest value that are counted at an index.
     fn range(&self, index: u64) -> Option<(u64, u64)> {
         let half = 1u64 << self.half_bits;
         let (bucket, step) = match index >> self.half_bits {
@@ -286,13 +276,12 @@ impl Layout {
             bucket => (bucket - 1, (index & (half - 1)) + half),
         };
         let shift = u32::try_from(bucket).ok()?.checked_add(self.unit_bits)?;
-        // 63 bits, as the original has.
+        // 63 bits, as in the original.
         let fits = shift < 63 && step.leading_zeros() > shift;
         fits.then(|| (step << shift, (step << shift) + ((1 << shift) - 1)))
     }
 }
 
-/// What is left to read.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

@@ -1,39 +1,34 @@
-//! [`Square`]: cells by position, until it is known whether they are a triangle.
+//! [`Square`]: cells by position, before it is known whether they form a triangle.
 
 use super::field::{CpuLabels, Number};
 use super::{FormatId, ImportedMatrix, Labels, Printed, Problem, Unit, Warning};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 
-/// The ratio of the two directions of a typical pair above which a matrix is called asymmetric. Where both
-/// directions were measured in earnest (SoilRos, hydroo, jcurl files) the median ratio is 1.00 to 1.07.
+/// Ratio of the two directions of a typical pair that triggers a warning. In files with both directions measured
+/// (SoilRos, hydroo, jcurl) the median ratio is 1.00 to 1.07.
 const ASYMMETRIC: f64 = 1.5;
 
-/// An N × N table being filled; NaN marks what is not measured, which halves the memory of `Option<f64>`.
+/// An N × N table under construction; NaN marks unmeasured cells with half the memory of `Option<f64>`.
 pub(super) struct Square {
     cpus: Vec<CpuId>,
     cells: Vec<f64>,
     printed: Printed,
-    /// Whether the row of the last CPU is not in the file.
+    /// Whether the file lacks the row of the last CPU.
     cut: bool,
 }
 
-/// Whether equal halves may be folded into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// As the cells have it: triangles and equal halves are symmetric.
+    /// Triangles and equal halves are symmetric.
     Detect,
-    /// The file says that it has both directions.
+    /// The file declares both directions.
     Directed,
-    /// The file says that one value stands for both.
+    /// The file declares one value for both directions.
     Symmetric,
 }
 
 impl Square {
-    /// An empty table.
-    ///
-    /// # Errors
-    /// [`Problem::OneCpu`].
     pub(super) fn new(labels: &CpuLabels) -> Result<Square, Problem> {
         match labels.len() {
             0 => Err(Problem::NoValues),
@@ -47,10 +42,6 @@ impl Square {
         }
     }
 
-    /// Sets a cell; what stands on the diagonal is no latency and is dropped.
-    ///
-    /// # Errors
-    /// Those of [`check`].
     pub(super) fn set(&mut self, row: usize, column: usize, number: Option<Number>) -> Result<(), Problem> {
         let Some(Number { value, printed }) = number.filter(|_| row != column) else { return Ok(()) };
         check(value)?;
@@ -62,15 +53,14 @@ impl Square {
         Ok(())
     }
 
-    /// Takes the row of the last CPU, which the file lacks, from its column; where the other pairs have two directions
-    /// that differ, one of its own stays unknown.
+    /// Fills the missing row of the last CPU from its column, unless the two directions of other pairs differ.
     pub(super) fn complete_last_row(&mut self) {
         self.cut = true;
         let last = self.cpus.len() - 1;
         let both = |&(high, low): &(usize, usize)| self.is_set(high, low) && self.is_set(low, high);
         let twice = self.pairs().filter(both);
         let differs = |(high, low)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
-        // A triangle has no other half that could lack a row.
+        // A triangle has no second half to complete.
         if twice.clone().next().is_some() && !twice.into_iter().any(differs) {
             for column in 0..last {
                 self.cells[last * self.cpus.len() + column] = self.at(column, last);
@@ -78,16 +68,12 @@ impl Square {
         }
     }
 
-    /// Whether a cell has a latency.
     pub(super) fn is_set(&self, row: usize, column: usize) -> bool {
         !self.at(row, column).is_nan()
     }
 
-    /// The matrix, with what its cells give cause to doubt; where the file gives no unit, in nanoseconds. It may be
-    /// without any value: whether that leaves anything to read is known once the whole file is.
-    ///
-    /// # Errors
-    /// [`Problem::HalvesDiffer`] if the shape was claimed and is not kept.
+    /// The matrix with its warnings; in nanoseconds if the file states no unit. It may be empty, which the caller
+    /// checks for the file as a whole. Fails with [`Problem::HalvesDiffer`] if a declared symmetry does not hold.
     pub(super) fn finish(
         self,
         format: FormatId,
@@ -99,7 +85,7 @@ impl Square {
         let above = Half::of(self.pairs().map(|(high, low)| self.at(low, high)));
         let differs =
             |&(high, low): &(usize, usize)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
-        // Zeros opposite to latencies fill a triangle; they were not measured.
+        // Zeros opposite to latencies fill a triangle and are not measured.
         let only_below = above == Half::Unknown || (above == Half::Zeros && below == Half::Latencies);
         let only_above = below == Half::Unknown || (below == Half::Zeros && above == Half::Latencies);
         let both = !only_below && !only_above;
@@ -141,7 +127,7 @@ impl Square {
     }
 }
 
-/// Checks that a value can be a latency between two CPUs.
+/// Checks that a value is a plausible latency.
 ///
 /// # Errors
 /// [`Problem::Negative`], [`Problem::Infinite`] and [`Problem::Impossible`].
@@ -154,17 +140,13 @@ pub(super) fn check(value: f64) -> Result<(), Problem> {
     }
 }
 
-/// Up to this many CPUs any number of cells makes a matrix; beyond, [`SPARSEST`] bounds the memory that a short file can
-/// ask for.
+/// Largest number of CPUs without a minimum density; beyond, [`SPARSEST`] limits the memory for short files.
 const SMALL: usize = 256;
 
-/// The cells of a table per cell of the file at which a large matrix is called too sparse.
+/// Maximum ratio of matrix cells to cells in the file.
 const SPARSEST: usize = 16;
 
-/// Checks that a file with this many cells may ask for a table of that many CPUs.
-///
-/// # Errors
-/// [`Problem::TooSparse`].
+/// Checks that the number of cells in a file justifies a table of this size. Fails with [`Problem::TooSparse`].
 pub(super) fn check_density(cpus: usize, pairs: usize) -> Result<(), Problem> {
     match cpus > SMALL && cpus.saturating_mul(cpus) > SPARSEST * pairs {
         true => Err(Problem::TooSparse { pairs, cpus }),
@@ -172,11 +154,10 @@ pub(super) fn check_density(cpus: usize, pairs: usize) -> Result<(), Problem> {
     }
 }
 
-/// What one side of the diagonal holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Half {
     Unknown,
-    /// Nothing but zeros, and no cell left out.
+    /// Only zeros, without gaps.
     Zeros,
     Latencies,
 }
@@ -211,7 +192,6 @@ fn warnings(matrix: &Matrix<Option<f64>>) -> Vec<Warning> {
     warnings
 }
 
-/// The median over the pairs with both directions of the larger one divided by the smaller one.
 fn ratio_of_directions(matrix: &Matrix<Option<f64>>) -> Option<f64> {
     if matrix.is_symmetric() {
         return None;

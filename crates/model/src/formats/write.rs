@@ -1,6 +1,5 @@
-//! What is written: coretalk's own `csv`, which is read here too, a `#` block that says what the numbers are, a header row
-//! with CPU ids, the full square; `c2c-csv`, the bare matrix as core-to-core-latency writes it, for tools and archives that
-//! expect that; and a Markdown table, for documents and issues.
+//! Writers: coretalk's `csv`, which is also read here (a `#` block with metadata, a header row of CPU ids, the full
+//! square); `c2c-csv`, the bare matrix of core-to-core-latency, for tools and archives; and a Markdown table.
 
 use super::bare_csv::{read_square, rows};
 use super::document::Document;
@@ -11,11 +10,10 @@ use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 use std::fmt::Write as _;
 
-/// How the first line of a file begins.
 const MAGIC: &str = "# coretalk matrix:";
 
-/// Prints a matrix with its metadata, one `# key: value` line each. Cells that are `None`, and the diagonal, are
-/// empty; a value that is no latency (see [`is_measurable`]) is unknown and empty too.
+/// Formats a matrix with its metadata, one `# key: value` line each. `None`, the diagonal, and values that are no
+/// latency (see [`is_measurable`]) are empty.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_csv}};
@@ -33,11 +31,10 @@ pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
     square(&format!("{shape}, {unit}"), matrix.cpus(), metadata, cell)
 }
 
-/// The unit of [`write_rates_csv`].
 const RATE: &str = "messages/s";
 
-/// Prints messages per second from the CPU of the row to that of the column in the same way, the diagonal too. No
-/// latencies: a reader says so.
+/// Formats messages per second from the CPU of the row to that of the column in the same way, with the diagonal.
+/// Readers of latencies reject the result.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::write_rates_csv};
@@ -87,22 +84,16 @@ fn square<K: AsRef<str>, V: AsRef<str>>(
     csv
 }
 
-/// The latency at a position; nothing on the diagonal and for what is no latency.
 fn latency(matrix: &Matrix<Option<f64>>, row: usize, column: usize) -> Option<f64> {
     let cell = matrix.get(row, column).copied().flatten();
     // Adding zero turns -0 into 0.
     cell.filter(|value| row != column && is_measurable(*value)).map(|value| value + 0.0)
 }
 
-/// Whether a file is one of ours.
 pub(super) fn is_ours(document: &Document) -> bool {
     document.line(0).starts_with(MAGIC)
 }
 
-/// Reads what [`write_csv`] prints.
-///
-/// # Errors
-/// What the file gets wrong.
 pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportError> {
     let (shape, unit) = read_magic(document.line(0)).map_err(|problem| problem.at_line(0))?;
     let metadata = (1..document.len())
@@ -115,7 +106,7 @@ pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportErr
     Ok(ImportedMatrix { metadata, ..imported })
 }
 
-/// Where a blank line and another block follow: the rows of trials that a run has beside its map.
+/// The line where a blank line and another block follow: rows of trials in the same run.
 fn end_of_square(document: &Document) -> usize {
     let begins_another = |line: &usize| {
         document.line(*line).trim().is_empty()
@@ -139,7 +130,7 @@ fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {
     Ok((shape, Unit::named(unit.trim()).ok_or_else(unknown)?))
 }
 
-/// Keeps a key or value on its line and apart from the other: backslash, colon and control characters are escaped.
+/// Escapes backslash, colon and control characters, which would break the line or separate key and value.
 fn escape(text: &str, into: &mut String) {
     for c in text.chars() {
         match c {
@@ -151,7 +142,7 @@ fn escape(text: &str, into: &mut String) {
     }
 }
 
-/// Splits `key: value` at the first colon that is not escaped. Editors drop the blank after it if the value is empty.
+/// Splits `key: value` at the first unescaped colon. Editors drop the blank after it if the value is empty.
 fn split_unescaped(line: &str) -> Option<(String, String)> {
     let mut escaped = false;
     let colon = line.char_indices().find(|&(_, c)| {
@@ -185,8 +176,8 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// Prints N rows of N fields without any ids, and therefore by CPU id: the strict lower triangle of a symmetric matrix,
-/// everything but the diagonal of a directed one, with all digits. Unknown cells are empty.
+/// Formats N rows of N fields by CPU id, without ids: the strict lower triangle of a symmetric matrix, everything but
+/// the diagonal of a directed one, with all digits. Unknown cells are empty.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::write_c2c_csv};
@@ -205,7 +196,6 @@ pub fn write_c2c_csv(matrix: &Matrix<Option<f64>>) -> String {
                 continue;
             }
             if let Some(latency) = latency(matrix, row, column) {
-                // Writing to a string cannot fail.
                 let _ = write!(csv, "{latency}");
             }
         }
@@ -214,8 +204,8 @@ pub fn write_c2c_csv(matrix: &Matrix<Option<f64>>) -> String {
     csv
 }
 
-/// Prints a table with CPU ids on both axes and one decimal; unknown cells and the diagonal are empty. A symmetric
-/// matrix is printed as a full square, so that each row holds all latencies of its CPU.
+/// Formats a table with CPU ids on both axes and one decimal; unknown cells and the diagonal are empty. A symmetric
+/// matrix fills the whole square, so that each row holds all latencies of its CPU.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_markdown}};
@@ -233,7 +223,6 @@ pub fn write_markdown(matrix: &Matrix<Option<f64>>, unit: Unit) -> String {
     let widths = widest.map(|(row, column)| cell(row, column).len());
     let labels = matrix.cpus().iter().map(|cpu| cpu.to_string().len());
     let width = widths.chain(labels).chain([unit.to_string().len()]).max().unwrap_or_default();
-    // Writing to a string cannot fail.
     let mut table = String::new();
     let _ = write!(table, "| {:>width$} |", unit.to_string());
     for cpu in matrix.cpus() {
