@@ -2,21 +2,21 @@
 
 use crate::{CpuId, Matrix};
 
-/// Whether the clocks of CPUs agree, and within what. Times are in nanoseconds.
+/// Whether the clocks of CPUs agree, with times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ClockAgreement {
-    /// No CPUs were compared, as on a machine that cannot.
+    /// No CPUs were compared, or the machine cannot compare them.
     NotCompared,
     /// No pair of CPUs could be compared in time.
     NoPair,
-    /// Bounds of some pair exclude zero.
+    /// The bounds of some pair exclude zero.
     Differ {
-        /// The pair that surely differs most: the first shows more.
+        /// The pair with the largest certain difference; the first is ahead.
         cpus: [CpuId; 2],
-        /// Bounds of what it shows more.
+        /// Bounds of its lead.
         bounds_ns: [f64; 2],
     },
-    /// The bounds of every pair that was compared include zero.
+    /// The bounds of all compared pairs include zero.
     Agree {
         /// The width of the widest bounds.
         within_ns: f64,
@@ -24,14 +24,14 @@ pub enum ClockAgreement {
 }
 
 impl ClockAgreement {
-    /// From bounds of what the clock of the row's CPU shows more than that of the column's.
+    /// From bounds on the lead of the row's clock over the column's.
     pub fn of(offsets: Option<&Matrix<Option<[f64; 2]>>>) -> ClockAgreement {
         let Some(offsets) = offsets else { return ClockAgreement::NotCompared };
         let cpus = offsets.cpus();
         let compared = || {
             offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)))
         };
-        // Each pair is there in both directions, one of which is above zero where the clocks differ.
+        // Each pair is present in both directions, one of which is positive if the clocks differ.
         let differing = compared().filter(|(_, bounds)| bounds[0] > 0.0);
         if let Some((cpus, bounds_ns)) = differing.max_by(|a, b| a.1[0].total_cmp(&b.1[0])) {
             return ClockAgreement::Differ { cpus, bounds_ns };

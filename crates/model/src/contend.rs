@@ -1,50 +1,50 @@
-//! Contention: names of what a pass says, and numbers behind the words about it.
+//! Contention: names of the numbers of a pass, and summaries for reports.
 
 use crate::series::{SeriesResult, TrialResult};
 use crate::{CpuId, Flag};
 use std::collections::BTreeSet;
 
-/// Names of what a pass of `contend` says.
+/// Names of the numbers of a `contend` pass.
 pub mod names {
     /// The probe.
     pub const PROBE: &str = "contend";
-    /// Nanoseconds between two operations of all threads together: wall time / operations.
+    /// Nanoseconds between operations of all threads together: wall time ÷ operations.
     pub const WALL_NS: &str = "ns_per_op_wall";
-    /// Nanoseconds that a thread spends on an operation: wall time × threads / operations.
+    /// Nanoseconds of a thread per operation: wall time × threads ÷ operations.
     pub const THREAD_NS: &str = "ns_per_op_thread";
     /// Operations per second of all threads together.
     pub const RATE: &str = "ops_per_s";
     /// Operations per second of the slowest thread.
     pub const SLOWEST: &str = "slowest_ops_per_s";
-    /// Jain's index over the whole pass, …
+    /// Jain's index over the whole pass.
     pub const JAIN: &str = "jain";
-    /// … and its mean over windows of a millisecond.
+    /// Mean of Jain's index over windows of a millisecond.
     pub const JAIN_1MS: &str = "jain_1ms";
-    /// The share of the operations that the slowest thread has.
+    /// Share of the operations of the slowest thread.
     pub const SHARE_MIN: &str = "share_min";
-    /// That of the fastest.
+    /// Share of the operations of the fastest thread.
     pub const SHARE_MAX: &str = "share_max";
-    /// Additions in a row by one thread, in the mean.
+    /// Mean number of consecutive additions by one thread.
     pub const RUN_LENGTH: &str = "run_length";
-    /// Time that all threads were measured at once, as a share of the time from the first begin to the last end.
+    /// Time that all threads were measured concurrently, as a share of the time from the first begin to the last end.
     pub const OVERLAP: &str = "overlap";
-    /// CPU time for each operation.
+    /// CPU time per operation.
     pub const CPU_NS: &str = "cpu_ns_per_op";
-    /// How often a thread gave its CPU away, or lost it, for each operation.
+    /// Voluntary context switches per operation.
     pub const VOLUNTARY: &str = "voluntary_switches_per_op";
-    /// As above: it was taken from it.
+    /// Involuntary context switches per operation.
     pub const INVOLUNTARY: &str = "involuntary_switches_per_op";
-    /// What stands in memory at the end.
+    /// Value in memory at the end.
     pub const FINAL: &str = "final_count";
-    /// What the threads say that they added.
+    /// Number of additions that the threads report.
     pub const EXPECTED: &str = "expected_count";
     /// Operations in the measured windows.
     pub const OPERATIONS: &str = "operations";
-    /// From the wish to have the lock until it is held; of a counter without a lock, the whole operation.
+    /// Time to acquire the lock; for a counter without lock, the whole operation.
     pub const ACQUIRE: &str = "acquire";
 }
 
-/// Additions that were made and do not stand in memory, and how many were made; `None` where nothing is known.
+/// Number of lost additions and of all additions; `None` if unknown.
 pub fn lost(trial: &TrialResult) -> Option<[u64; 2]> {
     let (found, made) = (*trial.counts.get(names::FINAL)?, *trial.counts.get(names::EXPECTED)?);
     Some([made.saturating_sub(found), made])
@@ -55,16 +55,16 @@ pub fn is_crowded(trial: &TrialResult) -> bool {
     trial.spec.placement.iter().collect::<BTreeSet<_>>().len() < trial.spec.placement.len()
 }
 
-/// Whether memory held what the threads added.
+/// Whether the final value in memory matched the additions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exactness<'a> {
-    /// Additions of trials in which it did.
+    /// Additions in trials in which it did.
     pub exact: u64,
     /// Trials in which it did not.
     pub wrong: Vec<&'a TrialResult>,
 }
 
-/// Holds memory against the threads, over all trials of a run.
+/// Compares memory with the reported additions over all trials of a run.
 pub fn exactness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Exactness<'a> {
     let mut exactness = Exactness::default();
     for trial in trials {
@@ -78,7 +78,7 @@ pub fn exactness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Exact
     exactness
 }
 
-/// The trial with the smallest overlap of all whose threads have a CPU each, and that overlap; `None` where there is none.
+/// The trial with the smallest overlap among those with one thread per CPU, and that overlap.
 pub fn least_overlap<'a>(
     trials: impl IntoIterator<Item = &'a TrialResult>,
 ) -> Option<(&'a TrialResult, f64)> {
@@ -87,22 +87,22 @@ pub fn least_overlap<'a>(
     overlaps.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// Trials with the same sections and arrangement: the rows and columns of one table.
+/// Trials with the same sections and arrangement: one table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MethodTable<'a> {
     /// Critical and parallel section in nanoseconds.
     pub sections_ns: [f64; 2],
-    /// How threads take CPUs.
+    /// How threads are assigned to CPUs.
     pub arrange: &'a str,
-    /// Methods in the order asked for.
+    /// Methods, in the requested order.
     pub methods: Vec<&'a str>,
-    /// Numbers of threads in the order asked for.
+    /// Numbers of threads, in the requested order.
     pub threads: Vec<usize>,
     trials: Vec<&'a TrialResult>,
 }
 
 impl<'a> MethodTable<'a> {
-    /// The trial of a method with so many threads.
+    /// The trial of a method with this number of threads.
     pub fn at(&self, method: &str, threads: usize) -> Option<&'a TrialResult> {
         let of = |trial: &&&TrialResult| {
             trial.spec.parameters.text("method") == Some(method) && trial.spec.placement.len() == threads
@@ -110,21 +110,21 @@ impl<'a> MethodTable<'a> {
         self.trials.iter().find(of).copied()
     }
 
-    /// The most threads that have a CPU each, among those measured; where there is none, the fewest.
+    /// The largest measured number of threads with a CPU each, or else the smallest number.
     pub fn full(&self) -> Option<usize> {
         let alone =
             self.trials.iter().filter(|trial| !is_crowded(trial)).map(|trial| trial.spec.placement.len());
         alone.max().or_else(|| self.threads.iter().copied().min())
     }
 
-    /// The CPUs that threads take, in their order.
+    /// The CPUs in the order in which threads use them.
     pub fn cpus(&self) -> &'a [CpuId] {
         let longest = self.trials.iter().max_by_key(|trial| trial.spec.placement.len());
         longest.map_or(&[], |trial| trial.spec.placement.as_slice())
     }
 }
 
-/// The tables of a run, in the order asked for.
+/// The tables of a run, in the requested order.
 pub fn tables(result: &SeriesResult) -> Vec<MethodTable<'_>> {
     let mut tables: Vec<MethodTable<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {

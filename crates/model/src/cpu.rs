@@ -1,4 +1,4 @@
-//! [`CpuId`] and [`CpuSet`]: which logical CPUs are meant.
+//! [`CpuId`] and [`CpuSet`]: logical CPUs and sets of them.
 
 use crate::excerpt::excerpt;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 pub struct CpuId(pub u32);
 
 impl CpuId {
-    /// The id as an index into tables that are as long as the highest id.
+    /// The id as an index into tables up to the highest id.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -25,7 +25,7 @@ impl fmt::Display for CpuId {
 /// Without a bound, `0-4294967295` would ask for half a gigabyte of bits.
 pub const MAX_CPU: u32 = (1 << 20) - 1;
 
-/// What is wrong with a CPU list.
+/// Syntax error in a CPU list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CpuSetError {
     /// A part between commas is not a number, a range or a range with a stride.
@@ -51,7 +51,7 @@ pub enum CpuSetError {
 /// An ordered set of CPUs; parses and prints the kernel's list notation.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet {
-    /// Bit `i % 64` of word `i / 64` is CPU `i`; the last word is never zero.
+    /// CPU `i` is bit `i % 64` of word `i / 64`; the last word is never zero.
     words: Vec<u64>,
 }
 
@@ -61,11 +61,11 @@ impl CpuSet {
         CpuSet::default()
     }
 
-    /// Parses the kernel's list notation: `0-3,8` is five CPUs, `10-14/2` is 10, 12 and 14. An empty list is the
-    /// empty set, as the kernel prints it for `isolated`.
+    /// Parses the kernel's list notation: `0-3,8` is five CPUs, `10-14/2` is 10, 12 and 14. An empty list is the empty
+    /// set, as the kernel prints it for `isolated`.
     ///
     /// # Errors
-    /// [`CpuSetError`] names the part that could not be read.
+    /// [`CpuSetError`] with the invalid part.
     ///
     /// ```
     /// # use coretalk_model::CpuSet;
@@ -89,7 +89,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Adds the CPUs from one to another, word by word: a line of a file may name a million of them.
+    /// Adds a range of CPUs word by word, because a line of a file may name a million of them.
     fn insert_all(&mut self, low: u32, high: u32) {
         let [first, last] = [low, high].map(|id| id as usize / 64);
         self.words.resize(self.words.len().max(last + 1), 0);
@@ -100,7 +100,7 @@ impl CpuSet {
         });
     }
 
-    /// Adds a CPU; says whether it was new.
+    /// Adds a CPU; returns whether it was new.
     pub fn insert(&mut self, cpu: CpuId) -> bool {
         let (word, bit) = (cpu.index() / 64, 1u64 << (cpu.index() % 64));
         if self.words.len() <= word {
@@ -126,7 +126,7 @@ impl CpuSet {
         self.words.is_empty()
     }
 
-    /// `CPU 3` or `CPUs 0-3`, as sentences have it.
+    /// `CPU 3` or `CPUs 0-3`, for sentences.
     pub fn named(&self) -> String {
         format!("{} {self}", if self.len() == 1 { "CPU" } else { "CPUs" })
     }
@@ -142,7 +142,7 @@ impl CpuSet {
         Some(CpuId((self.words.len() * 64 - 1) as u32 - word.leading_zeros()))
     }
 
-    /// The CPUs from the lowest id up.
+    /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
             let mut left = word;
@@ -177,8 +177,7 @@ impl CpuSet {
         self.difference(other).is_empty()
     }
 
-    /// The bits as 64-bit words, CPU 0 in the lowest bit of the first; as long as the highest id needs, so that
-    /// masks of any size can be made from it.
+    /// The bits as 64-bit words up to the highest id, with CPU 0 as lowest bit of the first, for masks of any size.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -198,11 +197,10 @@ impl CpuSet {
     }
 }
 
-/// The lowest id, the highest, and the step between them.
 fn parse_range(part: &str) -> Result<(u32, u32, u32), CpuSetError> {
     let syntax = || CpuSetError::Syntax { part: excerpt(part) };
     let number = |text: &str| -> Result<u32, CpuSetError> {
-        // `parse` would take a leading plus sign, which the kernel's notation does not have.
+        // `parse` accepts a leading plus sign, which the kernel's notation does not have.
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(syntax());
         }
@@ -233,7 +231,6 @@ impl fmt::Display for CpuSet {
         let mut first = true;
         while let Some(low) = cpus.next() {
             let mut high = low;
-            // Upwards, so that the difference is no less than one.
             while let Some(next) = cpus.next_if(|next| next - high == 1) {
                 high = next;
             }
@@ -279,7 +276,7 @@ impl serde::Serialize for CpuSet {
     }
 }
 
-/// Bounded by [`MAX_CPU`]: tables are as long as the highest id.
+/// Rejects ids above [`MAX_CPU`], because tables are as long as the highest id.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for CpuId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<CpuId, D::Error> {

@@ -1,17 +1,17 @@
-//! [`Environment`]: what a number was measured under, and [`DoctorFinding`]: what `doctor` says about it.
+//! [`Environment`]: the conditions of a measurement; [`DoctorFinding`]: the result of a check of `doctor`.
 
 use crate::CpuSet;
 use std::collections::BTreeMap;
 
-/// Everything about the machine that could explain a number. Unknown is `None`, never an empty guess.
+/// Everything about the machine that could explain a number. `None` means unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Environment {
     /// The user's own name for the machine (`--label`).
     pub label: Option<String>,
-    /// Host name: private, left out of exports unless asked for.
+    /// Host name: private, exported only on request.
     pub host: Option<String>,
-    /// Name of the scenario where the machine is simulated; `None` on a real one.
+    /// Name of the scenario of a simulated machine; `None` on a real one.
     pub simulated: Option<String>,
     /// Brand string of the CPU.
     pub cpu_model: Option<String>,
@@ -23,13 +23,13 @@ pub struct Environment {
     pub kernel: Option<String>,
     /// Architecture (`x86_64`, `aarch64`).
     pub arch: Option<String>,
-    /// Mitigations by name, as the kernel states them.
+    /// Mitigations by name, as the kernel reports them.
     pub mitigations: BTreeMap<String, String>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Page size really obtained for measured lines, in bytes.
+    /// Actual page size of the measured lines, in bytes.
     pub page_bytes: Option<u64>,
-    /// Frequency governor, all different ones.
+    /// All different frequency governors.
     pub governor: Option<String>,
     /// Frequency driver.
     pub frequency_driver: Option<String>,
@@ -37,46 +37,43 @@ pub struct Environment {
     pub boost: Option<bool>,
     /// Idle driver.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`kvm`, `vmware` …); `None` where nothing points to one, see `platform_evidence`.
+    /// Hypervisor (`kvm`, `vmware` …); `None` if there is no sign of one, see `platform_evidence`.
     pub hypervisor: Option<String>,
-    /// Whether nothing stands between the system and the hardware; `None` where nothing says so.
+    /// Whether the system runs directly on the hardware; `None` if unknown.
     pub bare_metal: Option<bool>,
-    /// What says so: a sentence.
+    /// Evidence for `hypervisor` and `bare_metal`, as a sentence.
     pub platform_evidence: Option<String>,
-    /// What executes every instruction in place of a processor (`qemu-tcg`, `qemu-aarch64`); `None` where nothing points
-    /// to one.
+    /// Emulator that executes every instruction (`qemu-tcg`, `qemu-aarch64`); `None` if there is no sign of one.
     pub emulator: Option<String>,
-    /// How atomic operations are executed, where an architecture has several ways.
+    /// How atomic operations are executed, if the architecture has several ways.
     pub atomics: Option<Atomics>,
     /// C library and version.
     pub libc: Option<String>,
-    /// The clock that measured.
+    /// The clock of the measurement.
     pub clock: ClockFacts,
-    /// CPUs that the kernel keeps from its scheduler (`isolcpus`).
+    /// CPUs isolated from the scheduler (`isolcpus`).
     pub isolated: CpuSet,
-    /// Load average over a minute at the start.
+    /// Load average over one minute at the start.
     pub load_1min: Option<f64>,
-    /// Share of the CPUs that other programs took while this was measured, 0 to 1: of the segment where they took most.
+    /// Share of the CPUs that other programs used during the measurement, 0 to 1, in the segment where it was largest.
     pub others_share: Option<f64>,
-    /// How often and how long the quota of the control group stopped the process while this was measured, over all parts
-    /// of the run; `None` where no group counts it.
+    /// Throttling by the CPU quota of the control group during all parts of the run; `None` if no group reports it.
     pub throttled: Option<Throttled>,
     /// Compiler that built the tool.
     pub compiler: Option<String>,
     /// Build profile and target features of the tool, in one line.
     pub build: Option<String>,
-    /// How the tool was built, fact by fact; `None` where simulated, and in runs of tools that did not say.
+    /// Structured build facts; `None` if simulated, and in runs of tools that do not report them.
     pub build_facts: Option<BuildFacts>,
     /// Version of the tool.
     pub tool_version: String,
-    /// Libraries whose queues and locks are measured, with their versions, and the `allocator` behind messages on the
-    /// heap.
+    /// Versions of the libraries whose queues and locks are measured, and the `allocator` of messages on the heap.
     pub libraries: BTreeMap<String, String>,
-    /// Runtimes in other languages that took part, by the word before the colon of what they perform, with their versions.
+    /// Versions of the runtimes of other languages, by the prefix (before the colon) of their subjects.
     pub runtimes: BTreeMap<String, String>,
-    /// What was granted of priority: `nice -20`, `fifo 50`, `normal` …
+    /// The granted priority: `nice -20`, `fifo 50`, `normal` …
     pub priority: Option<String>,
-    /// What only the user knows (`--note fabric=1800MHz`).
+    /// Notes of the user (`--note fabric=1800MHz`).
     pub notes: BTreeMap<String, String>,
 }
 
@@ -85,9 +82,9 @@ named! {
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Linking {
-        /// It runs on systems without that library.
+        /// Runs on systems without that library.
         Static = "static",
-        /// It uses the system's.
+        /// Uses the library of the system.
         #[default]
         Dynamic = "dynamic",
     }
@@ -100,12 +97,12 @@ named! {
     pub enum Atomics {
         /// One instruction of the Large System Extensions.
         Lse = "lse",
-        /// Exclusive pairs of load and store, tried again until they succeed.
+        /// Load-exclusive and store-exclusive, retried until they succeed.
         LlSc = "ll-sc",
     }
 }
 
-/// How the tool was built. Unknown is `None`.
+/// How the tool was built. `None` means unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct BuildFacts {
@@ -113,35 +110,35 @@ pub struct BuildFacts {
     pub target: String,
     /// How it is linked with the C library.
     pub linking: Linking,
-    /// Features of the target that code may use, such as `sse2`.
+    /// Target features that code may use, such as `sse2`.
     pub features: Vec<String>,
     /// Build profile: `debug`, `release`, or `dist`.
     pub profile: String,
-    /// Optimisation of the crate that measures: `0` to `3`, `s` or `z`.
+    /// Optimisation level of the measuring crate: `0` to `3`, `s` or `z`.
     pub opt_level: String,
-    /// Commit of the source, with `-dirty` where files differed from it.
+    /// Commit of the source, with `-dirty` if files differed from it.
     pub commit: Option<String>,
-    /// Day of the last change of the lock file, which names the version of every library: `2026-11-24`.
+    /// Day of the last change of the lock file, which fixes the version of every library: `2026-11-24`.
     pub lock_date: Option<String>,
     /// Version of SQLite.
     pub sqlite: Option<String>,
 }
 
-/// What a CPU quota did.
+/// Effect of a CPU quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Throttled {
-    /// Periods in which the process was stopped.
+    /// Number of periods with throttling.
     pub times: u64,
-    /// For how long, in seconds, summed over CPUs; `None` where the group does not say.
+    /// Throttled time in seconds, summed over CPUs; `None` if the group does not report it.
     pub seconds: Option<f64>,
-    /// Until when it had not been seen, in seconds since that part of the run began: it began then, or until somebody
-    /// looked again, which is half a second, and for a program that `place` runs the time that it takes.
+    /// Earliest possible start, in seconds since the start of that part of the run. It was detected at the next check:
+    /// half a second later at most, or for a program run by `place`, at its end.
     pub from_s: Option<f64>,
 }
 
 impl Throttled {
-    /// As a run file keeps it.
+    /// The JSON form in run files.
     ///
     /// ```
     /// use coretalk_model::environment::Throttled;
@@ -154,7 +151,7 @@ impl Throttled {
         serde_json::json!({ "times": self.times, "seconds": self.seconds, "from_s": self.from_s }).to_string()
     }
 
-    /// The same read back; `None` for anything else.
+    /// Parses the form in run files; `None` for anything else.
     pub fn from_json(text: &str) -> Option<Throttled> {
         let value: serde_json::Value = serde_json::from_str(text).ok()?;
         let number = |key: &str| value.get(key)?.as_f64();
@@ -165,7 +162,7 @@ impl Throttled {
         })
     }
 
-    /// What two parts of a run saw.
+    /// Combines two parts of a run.
     pub fn and(self, other: Throttled) -> Throttled {
         Throttled {
             times: self.times.saturating_add(other.times),
@@ -175,10 +172,10 @@ impl Throttled {
     }
 }
 
-/// What stands in [`Environment::hypervisor`] for one that does not tell its name.
+/// Value of [`Environment::hypervisor`] if the hypervisor has no known name.
 pub const UNNAMED: &str = "unnamed";
 
-/// A hypervisor in words: `kvm`, or that it has no name.
+/// The hypervisor for use in a sentence: its name, or that it has none.
 ///
 /// ```
 /// use coretalk_model::environment::{UNNAMED, hypervisor_words};
@@ -188,25 +185,25 @@ pub fn hypervisor_words(name: &str) -> &str {
     if name == UNNAMED { "an unnamed hypervisor" } else { name }
 }
 
-/// What the system runs on: the hardware or a hypervisor.
+/// What the system runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Virtualization<'a> {
-    /// The hardware, by evidence.
+    /// Hardware, by evidence.
     BareMetal,
-    /// A hypervisor of this name, which may move virtual CPUs and invent their structure.
+    /// A hypervisor with this name, which may move virtual CPUs and invent their topology.
     Guest(&'a str),
-    /// A program of this name executes every instruction: no time says anything about hardware.
+    /// An emulator with this name, which executes every instruction: times do not describe hardware.
     Emulated(&'a str),
-    /// Nothing tells: many Arm systems cannot.
+    /// No evidence, as on many Arm systems.
     Unknown,
 }
 
-/// The share of the CPUs from which on other programs make a number doubtful, and a run disturbed. The accounts of the
-/// system count hundredths of a second: below, a fifth of a second on a few CPUs tells nothing.
+/// Share of the CPUs used by other programs above which a run is disturbed and its numbers are in doubt. The system
+/// counts CPU time in hundredths of a second, so smaller shares of a few CPUs over a fifth of a second are noise.
 pub const DISTURBED_SHARE: f64 = 0.1;
 
 impl Environment {
-    /// The CPU model that a scenario reports where it states none.
+    /// The CPU model of a scenario that states none.
     pub fn cpu_model_of(scenario: &str) -> String {
         format!("simulated {scenario}")
     }
@@ -217,7 +214,7 @@ impl Environment {
         self.cpu_model.as_deref().filter(|model| of_scenario.as_deref() != Some(model))
     }
 
-    /// What the system stands on. Silence about a hypervisor is no evidence of hardware.
+    /// What the system runs on. The absence of a hypervisor's signs is no evidence of hardware.
     ///
     /// ```
     /// # use coretalk_model::{Environment, environment::Virtualization};
@@ -234,8 +231,7 @@ impl Environment {
         }
     }
 
-    /// Takes over what is known only once everything is measured: what other programs took in the segment that has ended,
-    /// where that is more than in earlier ones, and what a quota did in it.
+    /// Merges what is known only after a segment: the largest share of other programs, and the sum of throttling.
     pub fn note_surroundings(&mut self, of_segment: &Environment) {
         let shares = [self.others_share, of_segment.others_share];
         self.others_share = shares.into_iter().flatten().max_by(f64::total_cmp);
@@ -245,13 +241,13 @@ impl Environment {
         };
     }
 
-    /// The share of the CPUs that other programs took while this was measured, where that disturbed it.
+    /// The share of the CPUs used by other programs, if it disturbed the measurement.
     pub fn disturbance(&self) -> Option<f64> {
         self.others_share.filter(|share| *share > DISTURBED_SHARE)
     }
 }
 
-/// What is known of the clock that measured.
+/// Properties of the measuring clock.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ClockFacts {
@@ -259,34 +255,34 @@ pub struct ClockFacts {
     pub source: String,
     /// Ticks per second.
     pub hz: f64,
-    /// Bound of the relative error of `hz`, in parts per million.
+    /// Bound on the relative error of `hz`, in parts per million.
     pub hz_error_ppm: Option<f64>,
-    /// Median cost of a start-stop pair of reads, in nanoseconds.
+    /// Median cost of a pair of reads (start, stop), in nanoseconds.
     pub cost_ns: Option<f64>,
-    /// Smallest visible step, in nanoseconds.
+    /// Smallest observed step, in nanoseconds.
     pub step_ns: Option<f64>,
-    /// Whether the counter keeps its rate in every power state.
+    /// Whether the counter has a constant rate in every power state.
     pub invariant: Option<bool>,
-    /// What the kernel keeps time with.
+    /// Clock source of the kernel.
     pub kernel_source: Option<String>,
     /// Cost of one wait hint (PAUSE, YIELD), in nanoseconds.
     pub hint_ns: Option<f64>,
-    /// The same in core cycles.
+    /// Cost of one wait hint, in core cycles.
     pub hint_cycles: Option<f64>,
 }
 
 named! {
-    /// How grave a finding is.
+    /// Severity of a finding.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Verdict {
-        /// Nothing to worry about.
+        /// No problem.
         Ok = "ok",
-        /// The check could not be made here.
+        /// The check is not possible here.
         CannotTell = "cannot-tell",
-        /// Numbers are valid but may be worse or wider than the hardware allows.
+        /// Numbers are valid but may be higher or less precise than the hardware allows.
         Warn = "warn",
-        /// Numbers cannot be trusted, or cannot be had.
+        /// Numbers are not trustworthy or not possible.
         Fail = "fail",
     }
 }
@@ -297,43 +293,42 @@ named! {
 pub struct DoctorFinding {
     /// Stable kebab-case id, listed by `coretalk doctor`.
     pub id: String,
-    /// How grave it is.
+    /// Severity.
     pub verdict: Verdict,
-    /// One sentence: what was found and what it does to numbers.
+    /// One sentence: the finding and its effect on numbers.
     pub text: String,
-    /// The command that would change it, where there is one.
+    /// The command that fixes it, if any.
     pub fix: Option<String>,
 }
 
-/// Checks whose subject is the hardware or the host of a guest: no command of this system changes it.
+/// Checks of the hardware or the host of a guest, which no command on this system can change.
 pub const GIVEN_CHECKS: [&str; 7] =
     ["hypervisor", "simulated", "node-memory", "steal", "topology", "tsc-invariant", "tsc-sync"];
 
 impl DoctorFinding {
-    /// Whether nothing on this system changes it.
     fn is_given(&self) -> bool {
         self.fix.is_none() && GIVEN_CHECKS.contains(&self.id.as_str())
     }
 }
 
-/// What findings of `doctor` ask for first.
+/// The most important result of `doctor`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FirstStep<'a> {
-    /// The gravest finding that somebody can change.
+    /// The gravest finding that can be fixed.
     Fix(&'a DoctorFinding),
-    /// The gravest finding, where nobody can change any.
+    /// The gravest finding, if none can be fixed.
     Expect(&'a DoctorFinding),
     /// No check warns.
     Nothing {
         /// Checks that passed.
         passed: usize,
-        /// Checks that could not be made.
+        /// Checks that were not possible.
         unknown: usize,
     },
 }
 
 impl<'a> FirstStep<'a> {
-    /// From all findings; of several of one gravity the first counts.
+    /// Selects from all findings; the first of equal severity.
     pub fn of(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
         let of = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
         let mut grave = of(Verdict::Fail).chain(of(Verdict::Warn));

@@ -1,5 +1,4 @@
-//! [`Finding`]: what the trials of a probe show, decided once. The first line of a screen, the lead of a page and the key
-//! `findings` of a document are made from it.
+//! [`Finding`]: the conclusion from a probe's trials, as shown on screens and pages and in the key `findings` of JSON.
 
 use crate::Topology;
 use crate::idle_gaps::{IdleGaps, idle_gaps};
@@ -9,33 +8,33 @@ use crate::queue::{BatchCurve, Sweep, batch_curves, sweeps};
 use crate::series::{Ranking, SeriesResult, SeriesSettings, TrialResult, Verdict, ranking};
 use crate::sharing::{PaddingGroup, padding};
 
-/// What the trials of one probe show, and whether the machine held still meanwhile.
+/// The conclusion from the trials of one probe, and whether the machine changed state.
 #[derive(Debug, Clone)]
 pub struct ProbeFinding<'a> {
-    /// What they show.
+    /// The conclusion.
     pub finding: Finding<'a>,
-    /// Whether passes of some trial lie at several levels, of which the finding is about the most frequent one.
+    /// Whether some trial has several states, of which the finding describes the most frequent.
     pub has_levels: bool,
 }
 
-/// What the trials of one probe show.
+/// The conclusion from the trials of one probe.
 #[derive(Debug, Clone)]
 pub enum Finding<'a> {
     /// The subjects of the probe, best first.
     Ranked(Ranking<'a>),
-    /// How far apart two threads have to write, the largest distance first.
+    /// Distance needed between the data of two writing threads, the largest first.
     Padding(Vec<PaddingGroup<'a>>),
-    /// What a message takes after idle gaps of several lengths.
+    /// Latency of a message after idle gaps of several lengths.
     IdleGaps(IdleGaps<'a>),
-    /// The [limit](Sweep::limit) of each queue along rising rates.
+    /// The highest [rate](Sweep::limit) of each queue.
     RateLimits(Vec<Sweep<'a>>),
-    /// What each queue [gains](BatchCurve::best_gain) by larger batches.
+    /// The [gain](BatchCurve::best_gain) of each queue from larger batches.
     Batches(Vec<BatchCurve<'a>>),
-    /// Which CPUs lose time: all of them, the quietest first, and what follows.
+    /// CPUs by lost time, the quietest first, and the conclusion.
     Noise(Vec<Quietness>, Noise),
 }
 
-/// What each probe of a run shows, in the order of the probes. `declared` has the parameters of a probe.
+/// The finding of each probe of a run, in the order of the probes. `declared` returns the parameters of a probe.
 pub fn findings<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -46,7 +45,7 @@ pub fn findings<'a>(
     settings.probes.iter().filter_map(of_probe).collect()
 }
 
-/// What the trials of one probe show; `None` where they have neither a value nor a reason why there is none.
+/// The finding of one probe; `None` if its trials have neither a value nor a reason for the absence of one.
 pub fn of_probe<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -84,7 +83,7 @@ fn finding<'a>(
     let mut curves = batch_curves(result);
     curves.retain(|curve| curve.steps.iter().any(|step| is_of_probe(step.trial)));
     if curves.iter().any(|curve| curve.steps.len() > 1) {
-        // At a rate delays are compared, which have no gain.
+        // At a fixed rate, delays are compared, which have no gain.
         curves.retain(|curve| curve.rate_per_s.is_none());
         return (!curves.is_empty()).then_some(Finding::Batches(curves));
     }

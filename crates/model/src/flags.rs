@@ -1,11 +1,11 @@
-//! [`Flag`] and [`Flags`]: what casts doubt on a number, and what only describes it.
+//! [`Flag`] and [`Flags`]: doubts about a number and remarks on it.
 
 use crate::stats::{Estimate, MIN_PASSES, median_in_place};
 use std::fmt;
 
 macro_rules! flags {
     ($($(#[$doc:meta])* $name:ident = $bit:literal, $text:literal, $kind:ident;)*) => {
-        /// One doubt about a number, or one remark that describes it.
+        /// A doubt about a number, or a remark that describes it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Flag { $($(#[$doc])* $name = $bit),* }
 
@@ -18,7 +18,7 @@ macro_rules! flags {
                 match self { $(Flag::$name => $text),* }
             }
 
-            /// What it does to the number.
+            /// Its effect on the number.
             pub fn effect(self) -> Effect {
                 match self { $(Flag::$name => Effect::$kind),* }
             }
@@ -27,34 +27,33 @@ macro_rules! flags {
 }
 
 named! {
-    /// What a flag does to the number that carries it: the whole of what a [`Grade`](crate::Grade) knows of it.
+    /// Effect of a flag on its number, which is all that a [`Grade`](crate::Grade) uses of it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Effect {
-        /// Nothing that its interval does not show.
+        /// None beyond its interval.
         Remark = "remark",
-        /// It is known by its interval: that is wider than asked for, or holds for the most frequent state alone.
+        /// The interval is wider than requested, or holds only for the most frequent state.
         Width = "width",
-        /// It may lie beside the truth by more than its interval shows, since all that it is made of may be affected alike.
+        /// The error may exceed the interval, because all samples may be affected alike.
         Shift = "shift",
-        /// It may be a number of something else, or no interval of it is known.
+        /// It may be the number of something else, or its interval is unknown.
         Void = "void",
     }
 }
 
 impl Flag {
-    /// Whether it casts doubt; the others describe and leave the grade alone.
+    /// Whether it casts doubt; other flags do not affect the grade.
     pub fn is_doubt(self) -> bool {
         self.effect() != Effect::Remark
     }
 
-    /// Whether the number may be wrong by more than its interval shows. Such numbers carry the mark `!`; all others are
-    /// known by their interval.
+    /// Whether the error may exceed the interval. Such numbers are marked with `!`.
     pub fn may_be_wrong(self) -> bool {
         matches!(self.effect(), Effect::Shift | Effect::Void)
     }
 
-    /// Whether it is a disturbance of the passes that carry it alone. Heat lasts longer than the pass that reports it, and
-    /// a coarse clock is a property of small values.
+    /// Whether it is a disturbance only of the passes that carry it. Heat lasts longer than the pass that reports it,
+    /// and a coarse clock is a property of small values.
     fn is_of_a_moment(self) -> bool {
         matches!(self, Flag::Preempted | Flag::Steal | Flag::SmtBusy | Flag::Load | Flag::Quota)
     }
@@ -62,71 +61,69 @@ impl Flag {
 
 // Bits are stored in run files: append, never renumber.
 flags! {
-    /// The scheduler took the CPU away during more than a tenth of the batches and a repeat did not help.
+    /// The scheduler preempted a thread in more than a tenth of the batches, and repeating did not help.
     Preempted = 0, "preempted", Shift;
     /// A worker was found on another CPU.
     Migrated = 1, "migrated", Void;
-    /// The hypervisor or interrupts took time.
+    /// The hypervisor or interrupts took CPU time.
     Steal = 2, "steal", Shift;
-    /// The core clock moved by more than 2 % during the cell: what that does to the number is in its interval, and out of
-    /// that in core cycles.
+    /// The core clock changed by more than 2 % during the cell; the interval covers it, core cycles are unaffected.
     Freq = 3, "freq", Remark;
     /// The sibling of a measured core was busy.
     SmtBusy = 4, "smt-busy", Shift;
-    /// Heat slowed a CPU, or the core clock fell for good.
+    /// Heat slowed a CPU, or the core clock fell permanently.
     Throttled = 5, "throttled", Shift;
-    /// Passes that lie apart in time disagree beyond their noise.
+    /// Passes at different times disagree beyond their noise.
     Drift = 6, "drift", Shift;
     /// The passes fall into several states of the machine.
     Multimodal = 7, "multimodal", Width;
-    /// The interval is wider than the precision asked for.
+    /// The interval is wider than the requested precision.
     WideCi = 8, "wide-ci", Width;
     /// The value does not fit the other cells of its relation.
     ModelOutlier = 9, "model-outlier", Shift;
-    /// Measured in parallel with a bias that the gate measured.
+    /// Measured in parallel, with a bias that the gate measured.
     ParBias = 10, "par-bias", Shift;
-    /// The clock is too coarse for the batches of a cell: all of them may be off by the same part of a step.
+    /// The clock is too coarse for the batches of a cell: all may have the same error of a fraction of a step.
     CoarseClock = 11, "coarse-clock", Shift;
-    /// The counters of the CPUs are further apart than a message takes (`one-way` only).
+    /// The counters of the CPUs differ by more than the time of a message (`one-way` only).
     TscUnsync = 12, "tsc-unsync", Void;
     /// The two homes of the lines differ by more than 5 %.
     HomeSpread = 13, "home-spread", Remark;
     /// The two directions differ beyond their intervals (`one-way` only).
     Asym = 14, "asym", Remark;
-    /// The cell was measured again before it was believed.
+    /// The cell was measured again to confirm it.
     Remeasured = 15, "remeasured", Remark;
     /// The coordinating thread slept on a measured CPU.
     CoordShared = 16, "coord-shared", Remark;
     /// In some visit the two sides counted different numbers of hand-overs.
     Invalid = 17, "invalid", Void;
-    /// The host moved the virtual CPUs during the run. Nothing sets it any more: several states of the machine say so.
+    /// The host moved the virtual CPUs during the run. No longer set: `multimodal` replaces it.
     VcpuUnpinned = 18, "vcpu-unpinned", Shift;
     /// Updates were lost (contention probes).
     LostUpdates = 19, "lost-updates", Void;
     /// Too few passes for an interval: the budget or an interruption ended the cell early.
     FewPasses = 20, "few-passes", Void;
-    /// Two threads that poll instead of sleeping share a CPU and hand over once in a time slice: not a property of
-    /// what they wait for.
+    /// Two polling threads share a CPU and hand over once per scheduler quantum, which is no property of the subject.
     SharedSpin = 21, "shared-spin", Remark;
-    /// More was meant to be sent than passes: delays would say how long was measured.
+    /// The requested rate exceeds the reachable one: delays would grow with the duration of the measurement.
     Saturated = 22, "saturated", Void;
-    /// Wait hints in a row on a guest: the hypervisor may have left the guest in between.
+    /// Repeated wait hints on a guest may have caused exits to the hypervisor.
     PauseExits = 23, "pause-exits", Remark;
-    /// Other programs took more than a tenth of the CPUs while this was measured.
+    /// Other programs used more than a tenth of the CPUs during the measurement.
     Load = 24, "load", Shift;
-    /// The CPU quota of the control group stopped the process while this was measured.
+    /// The CPU quota of the control group throttled the process during the measurement.
     Quota = 25, "quota", Shift;
-    /// The runtime of an adapter had not settled: it gets faster from pass to pass, or has run too little to tell.
+    /// The runtime of an adapter had not warmed up: it got faster from pass to pass, or ran too briefly to tell.
     Cold = 26, "cold", Shift;
-    /// More than a tenth of the CPU time of an adapter was used by other threads than those on the measured CPUs.
+    /// Threads other than those on the measured CPUs used more than a tenth of the CPU time of an adapter.
     WorkedElsewhere = 27, "worked-elsewhere", Shift;
-    /// More than half of it was: the number says little about the measured CPUs.
+    /// Such threads used more than half of it: the number says little about the measured CPUs.
     Unclaimed = 28, "unclaimed", Void;
-    /// Some passes failed, and what gave a number is what the others found.
+    /// Some passes failed; the number is that of the others.
     FailedPasses = 29, "failed-passes", Shift;
-    /// One process of a runtime made all passes: others settle at speeds of their own.
+    /// One process of a runtime made all passes; other processes settle at speeds of their own.
     OneProcess = 30, "one-process", Shift;
-    /// Memory for the home of the lines lies on another node, since that of the home has none left.
+    /// The home node had no free memory left, so lines may be on another node.
     Home = 31, "home", Remark;
 }
 
@@ -147,7 +144,7 @@ impl Flags {
     pub fn clear(&mut self, flag: Flag) {
         self.0 &= !(1 << flag as u32);
     }
-    /// The set with a flag more.
+    /// The set with one more flag.
     #[must_use]
     pub fn with(mut self, flag: Flag) -> Flags {
         self.set(flag);
@@ -157,7 +154,7 @@ impl Flags {
     pub fn contains(self, flag: Flag) -> bool {
         self.0 >> flag as u32 & 1 == 1
     }
-    /// Everything in either set.
+    /// The union of both sets.
     #[must_use]
     pub fn union(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -166,11 +163,11 @@ impl Flags {
     pub fn has_doubt(self) -> bool {
         self.iter().any(Flag::is_doubt)
     }
-    /// Whether the number may be wrong by more than its interval shows.
+    /// Whether the error may exceed the interval.
     pub fn may_be_wrong(self) -> bool {
         self.iter().any(Flag::may_be_wrong)
     }
-    /// The doubt that takes most away; among equals the first by bit.
+    /// The gravest doubt; the first by bit among equals.
     pub fn gravest(self) -> Option<Flag> {
         self.iter().filter(|flag| flag.is_doubt()).min_by_key(|flag| std::cmp::Reverse(flag.effect()))
     }
@@ -196,15 +193,15 @@ impl FromIterator<Flag> for Flags {
     }
 }
 
-/// What more than this share of the passes carry, their number carries.
+/// A number carries a flag if more than this share of its passes do.
 pub const TAINTED_SHARE: f64 = 0.10;
 
-/// The flags of a number, from those of its passes and what each of them measured; `free` is working memory.
+/// The flags of a number, from the flags and values of its passes; `free` is scratch memory.
 ///
-/// Disturbances are left out where at least [`MIN_PASSES`] passes were free of all of them and their median lies within
-/// the `interval` of all: the interval holds what those passes say alone. Stolen time is the usual case: the kernel counts
-/// it in steps of 10 ms, more than a visit of 2 ms lasts. On a guest of 16 CPUs 4,431 of 9,120 visits had such a step;
-/// their median was 89.4 ns, that of the others 89.3 ns.
+/// Momentary disturbances are left out if at least [`MIN_PASSES`] passes are free of them and the median of these is
+/// within the `interval` of all passes. This is common for stolen time, which the kernel counts in steps of 10 ms, more
+/// than a visit of 2 ms: on a guest of 16 CPUs, 4,431 of 9,120 visits had such a step; their median was 89.4 ns, that
+/// of the others 89.3 ns.
 pub fn of_passes(
     passes: impl Iterator<Item = (Flags, Option<f64>)> + Clone,
     interval: Option<&Estimate>,

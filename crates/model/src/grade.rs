@@ -1,34 +1,33 @@
-//! [`Grade`]: how far a number may be trusted, by one rule for cells and trials.
+//! [`Grade`]: confidence in a number, by one rule for cells and trials.
 
 use crate::flags::{Effect, Flags};
 use crate::stats::median;
 use std::fmt;
 
-/// How far a number may be trusted.
+/// Confidence in a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Grade {
     /// No doubt, interval at most ± 1 %.
     A,
-    /// No doubt, interval as narrow as asked for.
+    /// No doubt, interval within the requested precision.
     B,
-    /// In doubt, and yet the number holds: measured twice it came out alike, or its interval says how wide it is.
+    /// In doubt but usable: two halves of the measurement agree, or the interval covers the doubt.
     C,
     /// Unresolved.
     D,
 }
 
-/// An interval up to this share of the number is narrow whatever was asked for.
+/// Largest relative half width of grade A, whatever precision was requested.
 const NARROW: f64 = 0.01;
-/// An interval that reaches further does not even tell the number to a factor of two.
+/// Largest relative half width at which a doubtful number is known to a factor of two.
 const FACTOR_OF_TWO: f64 = 0.5;
-/// Two measurements of one thing lie this close to each other: five deviations of a quiet pass of 64 lines.
+/// Largest logarithmic difference of repeated measurements: five deviations of a quiet pass of 64 lines.
 const ALIKE: f64 = 0.05;
 
 impl Grade {
-    /// The grade of a number with these flags, whose interval reaches `width` (a share of the number) from it. What a
-    /// flag takes away is what it does to the number, see [`Effect`]; `repeats` says whether two independent
-    /// measurements agree with it, see [`repeats`].
+    /// The grade of a number from its flags and relative half width. The [`Effect`] of each flag counts; `repeats`
+    /// tells whether two independent measurements agree with it, see [`repeats`].
     ///
     /// ```
     /// use coretalk_model::{Flag, Flags, Grade};
@@ -53,7 +52,7 @@ impl Grade {
     }
 }
 
-/// Whether both halves of some measurements, in the order made, agree with a number within 5 %.
+/// Whether both halves of the measurements, in the order of execution, agree with a number within 5 %.
 pub fn repeats(values: &[f64], number: f64) -> bool {
     let (first, second) = values.split_at(values.len() / 2);
     let agrees = |half: &[f64]| median(half).is_some_and(|median| (median / number).ln().abs() < ALIKE);
@@ -89,7 +88,7 @@ mod tests {
                 "{flag:?}"
             );
         }
-        // A clock that moved is in the interval; one that was held back may have lifted all passes alike.
+        // The interval covers a clock that changed, but not one that throttling lowered in all passes.
         assert!(!Flag::Freq.is_doubt() && Flag::Throttled.is_doubt());
     }
 

@@ -1,4 +1,4 @@
-//! [`IdleGaps`]: what a message takes after idle gaps of several lengths.
+//! [`IdleGaps`]: latency of a message after idle gaps of several lengths.
 
 use crate::quantity::Quantity;
 use crate::series::{SeriesSettings, TrialResult, displayed_value, place_order, shown, side_by_side};
@@ -6,78 +6,77 @@ use crate::stats::Estimate;
 use crate::{CpuId, Topology};
 use std::collections::BTreeMap;
 
-/// Names of trials of `latency` after idle gaps and under load.
+/// Names in trials of `latency` after idle gaps and under load.
 pub mod names {
     /// The idle gap before a message, in nanoseconds.
     pub const GAP_NS: &str = "gap_ns";
     /// How the receiver waits: [`LOOKS`] or the name of a primitive.
     pub const RECEIVER: &str = "receiver";
-    /// It polls all the time.
+    /// It polls continuously.
     pub const LOOKS: &str = "looks";
-    /// It sleeps, in a semaphore over a futex.
+    /// It sleeps on a semaphore over a futex.
     pub const SLEEPS: &str = "semaphore";
-    /// Whether CPUs may enter idle states: as the system decides where this is absent, or [`KEPT_OUT`].
+    /// Whether CPUs may enter idle states: by the system's policy if absent, or [`KEPT_OUT`].
     pub const IDLE_STATES: &str = "idle_states";
-    /// No CPU enters an idle state that takes time to leave.
+    /// No CPU enters an idle state with exit latency.
     pub const KEPT_OUT: &str = "kept-out";
-    /// What neighbours do.
+    /// Load on neighbouring CPUs.
     pub const LOAD: &str = "load";
-    /// Where they are.
+    /// Position of these neighbours.
     pub const WHERE: &str = "neighbours";
-    /// Single round trips after an idle gap, the clock's cost in each.
+    /// Single round trips after an idle gap, including the cost of the clock.
     pub const ROUND_TRIP: &str = "round-trip";
-    /// Half of their median less the clock's cost; negative where that is more.
+    /// Half of their median minus the cost of the clock; may be negative.
     pub const HALF_NET_NS: &str = "half_net_ns";
-    /// Half a round trip while neighbours do nothing, …
+    /// Half a round trip with idle neighbours.
     pub const IDLE_NS: &str = "idle_ns";
-    /// … while they are busy, …
+    /// Half a round trip with busy neighbours.
     pub const LOADED_NS: &str = "loaded_ns";
-    /// … and how many times as long the latter takes, pass by pass.
+    /// Ratio of the two (busy ÷ idle), pass by pass.
     pub const RATIO: &str = "ratio";
 }
 
-/// What a message takes after each gap, by the way in which its receiver waits.
+/// Latency of a message after each gap, by kind of receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdleGaps<'a> {
     /// The probe.
     pub probe: &'a str,
-    /// Where the trials of the probe ran on different CPUs: those of the first trial that counts. A pair stands for all
-    /// pairs of its relation.
+    /// The CPUs of the first trial that counts, if trials ran on different CPUs; they represent their relation.
     pub placement: Option<&'a [CpuId]>,
-    /// In the order of the plan.
+    /// Receivers, in the order of the plan.
     pub receivers: Vec<ReceiverGaps<'a>>,
 }
 
-/// One way in which the receiver waits.
+/// One kind of receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceiverGaps<'a> {
     /// [`names::LOOKS`], or the name of a primitive.
     pub receiver: &'a str,
     /// Whether CPUs may enter idle states: see [`names::IDLE_STATES`].
     pub idle_states: Option<&'a str>,
-    /// What is measured.
+    /// The displayed quantity.
     pub quantity: &'static Quantity,
-    /// Rising gaps with an interval.
+    /// Gaps with an interval, ascending.
     pub steps: Vec<GapStep<'a>>,
-    /// Rising gaps without one, in nanoseconds.
+    /// Gaps without an interval in nanoseconds, ascending.
     pub unknown_ns: Vec<f64>,
 }
 
-/// What a message takes after a gap.
+/// Latency after one gap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GapStep<'a> {
     /// The gap.
     pub gap_ns: f64,
-    /// The result, typical of several pairs.
+    /// The result of the typical pair.
     pub value: Estimate,
-    /// How many pairs it is typical of.
+    /// Number of pairs.
     pub placements: usize,
     /// The first of its trials.
     pub trial: &'a TrialResult,
 }
 
-/// What the trials of a probe show of gaps, between CPUs of the nearest relation other than threads of one core that has an
-/// interval; `None` where no receiver was measured after two gaps.
+/// The latencies after gaps, between CPUs of the nearest relation with an interval, except SMT siblings; `None` if no
+/// receiver was measured after two gaps.
 pub fn idle_gaps<'a>(
     settings: &SeriesSettings,
     trials: &[&'a TrialResult],
@@ -115,7 +114,6 @@ pub fn idle_gaps<'a>(
     found.into_iter().nth(known.unwrap_or(0))
 }
 
-/// A receiver, and whether CPUs may enter idle states.
 type Kind<'a> = (&'a str, Option<&'a str>);
 
 fn gap_ns(trial: &TrialResult) -> Option<f64> {
@@ -123,7 +121,6 @@ fn gap_ns(trial: &TrialResult) -> Option<f64> {
 }
 
 impl<'a> ReceiverGaps<'a> {
-    /// `None` of fewer than two gaps, and where no trial has a number.
     fn of(
         settings: &SeriesSettings,
         (receiver, idle_states): Kind<'a>,
@@ -136,7 +133,7 @@ impl<'a> ReceiverGaps<'a> {
         let mut gaps: Vec<f64> = trials.iter().filter_map(|trial| gap_ns(trial)).collect();
         gaps.sort_by(f64::total_cmp);
         gaps.dedup();
-        // All gaps in one state of the machine.
+        // Compares all gaps in one state of the machine.
         let in_state = side_by_side(trials);
         type OfGap<'a> = BTreeMap<&'a [CpuId], (&'a TrialResult, Estimate)>;
         let of_gap = |gap: f64| -> OfGap<'a> {
@@ -148,7 +145,7 @@ impl<'a> ReceiverGaps<'a> {
             .collect()
         };
         let found: Vec<(f64, OfGap<'a>)> = gaps.iter().map(|&gap| (gap, of_gap(gap))).collect();
-        // Every gap is compared between the same pairs.
+        // Compares all gaps between the same pairs.
         let pairs: Vec<&[CpuId]> = found
             .iter()
             .find(|(_, of)| !of.is_empty())
@@ -168,7 +165,7 @@ impl<'a> ReceiverGaps<'a> {
         (gaps.len() > 1).then_some(ReceiverGaps { receiver, idle_states, quantity, steps, unknown_ns })
     }
 
-    /// The step with the narrowest interval, where all intervals have a value in common; `None` of fewer than two.
+    /// The step with the narrowest interval, if all intervals have a value in common; `None` for fewer than two steps.
     pub fn alike(&self) -> Option<&GapStep<'a>> {
         let low = self.steps.iter().map(|step| step.value.low).fold(f64::NEG_INFINITY, f64::max);
         let high = self.steps.iter().map(|step| step.value.high).fold(f64::INFINITY, f64::min);
@@ -177,7 +174,7 @@ impl<'a> ReceiverGaps<'a> {
         narrowest.filter(|_| self.steps.len() > 1 && low <= high)
     }
 
-    /// The shortest gap, the longest, and the one after which a message takes longest, by rising gaps.
+    /// The shortest and longest gap and the one with the highest latency, by rising gap.
     pub fn ends(&self) -> Vec<&GapStep<'a>> {
         let slowest = self.steps.iter().max_by(|a, b| a.value.point.total_cmp(&b.value.point));
         let mut ends: Vec<&GapStep<'_>> =

@@ -1,29 +1,29 @@
-//! How quiet each CPU is: names of what a pass says, and numbers behind the words about it.
+//! Jitter of each CPU: names of the numbers of a pass, and summaries for reports.
 
 use crate::CpuId;
 use crate::series::{TrialId, TrialResult};
 
-/// Names of what a pass of `jitter` says of each CPU.
+/// Names of the numbers of a `jitter` pass, per CPU.
 pub mod names {
     /// The probe.
     pub const PROBE: &str = "jitter";
-    /// Time that the CPU was away for longer than a moment, each time an event.
+    /// Gaps: times that the CPU did not run the thread, above a minimum; each is one event.
     pub const GAPS: &str = "gaps";
-    /// The share of its time that a CPU lost in gaps, …
+    /// Share of time that a CPU lost in gaps.
     pub const LOST: &str = "lost_share";
-    /// … and by cause: the thread gave its CPU up or lost it to another, …
+    /// Share lost to context switches, voluntary or not.
     pub const SWITCH: &str = "switch_share";
-    /// … the quota of the control group, where one stopped the process, …
+    /// Share lost to the quota of the control group, if one stopped the process.
     pub const QUOTA: &str = "quota_share";
-    /// … the timer tick, …
+    /// Share lost to the timer tick.
     pub const TICK: &str = "tick_share";
-    /// … other interrupts, …
+    /// Share lost to other interrupts.
     pub const INTERRUPT: &str = "interrupt_share";
-    /// … the hypervisor, as the system counts it, …
+    /// Share lost to the hypervisor, as counted by the system.
     pub const STEAL: &str = "steal_share";
-    /// … and what nothing explains.
+    /// Share lost to unknown causes.
     pub const UNEXPLAINED: &str = "unexplained_share";
-    /// The causes, in the order of reports, and what a reader calls them.
+    /// The causes in the order of reports, with their display names.
     pub const CAUSES: [(&str, &str); 6] = [
         (SWITCH, "switch"),
         (QUOTA, "quota"),
@@ -34,50 +34,49 @@ pub mod names {
     ];
     /// Gaps per second.
     pub const RATE: &str = "gaps_per_s";
-    /// Nanoseconds between two polls of the counter, gaps aside: how fine the polling is.
+    /// Nanoseconds between two polls of the counter outside gaps: the resolution.
     pub const LOOK_NS: &str = "look_ns";
-    /// Milliseconds that a CPU was watched.
+    /// Milliseconds of observation of a CPU.
     pub const WATCHED: &str = "watched_ms";
-    /// Milliseconds that all CPUs were watched at once.
+    /// Milliseconds of observation of all CPUs at once.
     pub const SAMPLES: &str = "samples";
-    /// The share of the passes in which all CPUs were watched.
+    /// Share of the passes in which all CPUs were observed.
     pub const WATCHED_SHARE: &str = "watched_share";
 }
 
-/// One CPU of a run of `jitter`.
+/// Lost time of one CPU of a run of `jitter`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quietness {
-    /// Which.
+    /// The CPU.
     pub cpu: CpuId,
-    /// The trial that watched it.
+    /// Its trial.
     pub trial: TrialId,
-    /// The share of its time that it lost.
+    /// Share of its time that it lost.
     pub lost: f64,
-    /// How far the interval of that reaches, where there is one.
+    /// Half width of that share, if it has an interval.
     pub lost_reach: Option<f64>,
-    /// Its longest gap in nanoseconds; 0 where it had none.
+    /// Its longest gap in nanoseconds; 0 without gaps.
     pub longest_ns: f64,
-    /// The share of its time that it lost in all its other gaps: one event is no habit.
+    /// Share of its time lost in all gaps except the longest, which may be a single event.
     pub lost_besides: f64,
 }
 
 impl Quietness {
-    /// Whether it loses so little of its time that it is called quiet.
+    /// Whether its lost time is below the limit for quiet CPUs.
     pub fn is_quiet(&self) -> bool {
         self.lost <= QUIET
     }
 
-    /// Whether it loses more than another for all that their intervals say; by the points alone where one has none.
+    /// Whether it loses more than another beyond their intervals; compares points if one has none.
     fn surely_loses_more_than(&self, other: &Quietness) -> bool {
         let reach = |cpu: &Quietness| cpu.lost_reach.unwrap_or(0.0);
         self.lost - reach(self) > other.lost + reach(other)
     }
 }
 
-/// The CPUs of a run, the quietest first: who lost less, and of equals whose longest gap was shorter.
+/// The CPUs of a run, by lost time and then by longest gap, the quietest first.
 pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Quietness> {
     let of = |trial: &TrialResult| {
-        // A CPU without a gap has no distribution of them.
         let longest_ns = trial.histogram(names::GAPS).and_then(|gaps| gaps.percentile_ns(1.0)).unwrap_or(0.0);
         let share = trial.values.get(names::LOST)?;
         let lost = share.point;
@@ -97,42 +96,40 @@ pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Ve
     all
 }
 
-/// How far the noisiest must lie from the quietest to be called noisy, and how near a CPU must be to be called quiet.
+/// Minimum ratio of lost time between noisy and quiet CPUs.
 const APART: f64 = 1.5;
 
-/// Whether all CPUs lost about the same. Where they did not and [`extremes`] names none, a longer look may tell them apart.
+/// Whether all CPUs lost about the same. If not and [`extremes`] is empty, a longer measurement may separate them.
 fn are_alike(sorted: &[Quietness]) -> bool {
     sorted.first().zip(sorted.last()).is_none_or(|(first, last)| last.lost <= first.lost * APART)
 }
 
-/// Where every CPU lost more of its time, all are disturbed.
 const DISTURBED: f64 = 0.02;
-/// A CPU that lost more of its time is not called quiet, whatever others lost. Chosen: CPUs of a guest that lost 1.4 to 1.8 %
-/// had gaps of 2.6 ms.
+/// Largest lost share of a quiet CPU. Chosen: guest CPUs that lost 1.4 to 1.8 % had gaps of 2.6 ms.
 const QUIET: f64 = 0.005;
-/// A longer gap, in nanoseconds, is no interrupt, but another program, the host or firmware; …
+/// Gaps longer than this (ns) are no interrupts, but another program, the host or firmware. Chosen, not measured.
 const LONG_NS: f64 = 50_000.0;
-/// … and a CPU whose longest gap is this many times that of the median CPU stands out. Both are chosen, not measured.
+/// Ratio of a CPU's longest gap to that of the median CPU above which it stands out. Chosen, not measured.
 const FAR_LONGER: f64 = 30.0;
 
-/// What the gaps of a run say of its CPUs.
+/// Conclusion from the gaps of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Noise {
-    /// Some lose surely more of their time than others: which to use, and which to avoid, the noisiest first.
+    /// Some lose significantly more than others: CPUs to use, and CPUs to avoid, the noisiest first.
     Lossy([Vec<Quietness>; 2]),
-    /// Some had a gap far longer than any of the others: which to use, and which to avoid, the longest gap first.
+    /// Some had a far longer gap than all others: CPUs to use, and CPUs to avoid, the longest gap first.
     Stalled([Vec<Quietness>; 2]),
     /// All lost much.
     Disturbed,
-    /// All lost little, and none had a gap that stands out.
+    /// All lost little, without an outstanding gap.
     Quiet,
     /// All lost about the same.
     Alike,
-    /// They differ by what their intervals do not show.
+    /// They differ, but not beyond their intervals.
     Unknown,
 }
 
-/// What follows from CPUs by quietness.
+/// The conclusion for CPUs sorted by quietness.
 pub fn noise(sorted: &[Quietness]) -> Noise {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Noise::Unknown };
     let stalled = stalled(sorted);
@@ -152,24 +149,22 @@ pub fn noise(sorted: &[Quietness]) -> Noise {
     }
 }
 
-/// The CPUs whose longest gap stands out, the longest first.
 fn stalled(sorted: &[Quietness]) -> Vec<Quietness> {
     let mut by_gap = sorted.to_vec();
     by_gap.sort_by(|a, b| b.longest_ns.total_cmp(&a.longest_ns));
-    // Of two it is the one with the shorter gap.
+    // Of two CPUs, the one with the shorter gap.
     let Some(usual) = by_gap.get(by_gap.len() / 2) else { return Vec::new() };
     let least_ns = LONG_NS.max(FAR_LONGER * usual.longest_ns);
     by_gap.into_iter().filter(|cpu| cpu.longest_ns > least_ns).collect()
 }
 
-/// The quiet CPUs, at most so many, and the noisy ones, the noisiest first; none of either where all are alike, or where
-/// what is rare decides and intervals do not tell them apart.
+/// At most `most` quiet and noisy CPUs, the noisiest first; both empty if the intervals do not separate them.
 fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Default::default() };
     if are_alike(sorted) {
         return Default::default();
     }
-    // Among many CPUs chance alone sets the ends apart: a noisy one is told from the middle.
+    // With many CPUs, chance alone separates the extremes: a noisy CPU is compared with the median.
     let middle = &sorted[(sorted.len() - 1) / 2];
     let quiet = sorted.iter().filter(|cpu| cpu.lost <= first.lost * APART && cpu.lost * APART <= last.lost);
     let is_noisy = |cpu: &&Quietness| cpu.lost > first.lost * APART && cpu.surely_loses_more_than(middle);
@@ -180,13 +175,13 @@ fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     [quiet.take(most).copied().collect(), noisy]
 }
 
-/// A CPU that loses less than this disturbs one message in a thousand at most, and is not worth leaving alone.
+/// A CPU that loses less than this disturbs at most one message in a thousand and is not worth avoiding.
 const MATTERS: f64 = 0.001;
-/// Nor is one that loses less than so many times what a quiet one does: then all are like that.
+/// A CPU that loses less than this many times a quiet one's share is not worth avoiding, either.
 const BEYOND_QUIET: f64 = 2.0;
 
-/// The CPUs worth leaving alone, the noisiest first: beside their longest gap they lose 0.1 % of their time at least, and
-/// more than twice what a CPU at the quieter quarter does. `sorted` is by quietness.
+/// The CPUs worth avoiding, the noisiest first: in gaps other than the longest they lose at least 0.1 % of their time,
+/// and more than twice the share of the CPU at the quieter quartile. `sorted` is by quietness.
 pub fn worth_avoiding(sorted: &[Quietness]) -> Vec<Quietness> {
     let Some(quiet) = sorted.get(sorted.len() / 4) else { return Vec::new() };
     let is_noisy = |cpu: &&Quietness| {

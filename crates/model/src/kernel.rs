@@ -1,44 +1,43 @@
-//! [`Protocol`], [`Hint`], [`KernelId`] and [`Tool`]: what is executed on the two sides of a pair.
+//! [`Protocol`], [`Hint`], [`KernelId`] and [`Tool`]: the code executed on the two sides of a pair.
 
 use std::fmt;
 
 named! {
-    /// How two CPUs hand a cache line to each other (docs/probes/latency.md has a section for each).
+    /// How two CPUs pass a cache line to each other (docs/probes/latency.md has a section for each).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Protocol {
-        /// Both sides compare-exchange one line: what published tables are made of, and the headline.
+        /// Both sides compare-exchange one line: the method of published tables, and the headline.
         Cas = "cas",
-        /// One line, load spin and store.
+        /// One line; each side polls it and stores.
         Store = "store",
-        /// A mailbox line per direction with sequence numbers: what a queue sees.
+        /// A mailbox line per direction with sequence numbers, as in a queue.
         Msg = "msg",
-        /// Dependent reads of lines that the partner dirtied: no spin at all.
+        /// Dependent reads of lines that the partner modified, without spinning.
         Xfer = "xfer",
-        /// A time stamp in the line, read on arrival: only as variation against its own minimum.
+        /// A time stamp in the line, read on arrival: only for variation relative to its own minimum.
         OneWay = "one-way",
     }
 }
 
 impl Protocol {
-    /// Whether its values are times that something takes, so that less is sooner; those of `one-way` say by how much
-    /// times differ, and nothing of how long they are.
+    /// Whether its values are durations, of which lower is better; those of `one-way` are only differences of times.
     pub fn is_latency(self) -> bool {
         self != Protocol::OneWay
     }
 
-    /// Whether its receive loop spins, so that a wait hint makes sense.
+    /// Whether its receive loop spins and can use a wait hint.
     pub fn spins(self) -> bool {
         matches!(self, Protocol::Cas | Protocol::Store | Protocol::Msg)
     }
 
-    /// Hops of a line in one of its operations: a round trip has two, a read and a message one.
+    /// Transfers of a line per operation: two for a round trip, one for a read or message.
     pub fn hops(self) -> u32 {
         if self.spins() { 2 } else { 1 }
     }
 }
 
-/// What a receive loop executes between two polls of the line.
+/// Instruction between two polls of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Hint {
@@ -48,14 +47,13 @@ pub enum Hint {
     Pause,
 }
 
-/// The stable name of the code that was timed: a protocol with its hint (`cas+pause`), or another tool's kernel
-/// (`as:c2clat`).
+/// Stable name of the timed code: a protocol with its hint (`cas+pause`), or another tool's kernel (`as:c2clat`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct KernelId(pub std::borrow::Cow<'static, str>);
 
 impl KernelId {
-    /// The kernel of a protocol under a hint. A protocol that does not spin has one kernel only.
+    /// The kernel of a protocol with a hint. A protocol that does not spin has only one kernel.
     ///
     /// ```
     /// # use coretalk_model::kernel::*;
@@ -79,7 +77,7 @@ impl KernelId {
         KernelId(LadderStep::Imitated(tool).to_string().into())
     }
 
-    /// What it does, whatever its hint.
+    /// The ladder column of the kernel, independent of its hint.
     ///
     /// ```
     /// # use coretalk_model::kernel::*;
@@ -96,7 +94,7 @@ impl KernelId {
         }
     }
 
-    /// What its receive loop executes between two polls.
+    /// Instruction between two polls.
     pub fn hint(&self) -> Hint {
         if self.0.contains('+') { Hint::Pause } else { Hint::None }
     }
@@ -110,7 +108,7 @@ impl KernelId {
     /// assert_eq!(KernelId::imitating(Tool::C2clat).hops(), 2);
     /// ```
     pub fn hops(&self) -> u32 {
-        // Those that do not spin have one kernel, of their own name; all others are round trips.
+        // Protocols that do not spin have one kernel with their own name; all others are round trips.
         Protocol::ALL.into_iter().find(|protocol| protocol.name() == self.0).map_or(2, Protocol::hops)
     }
 
@@ -120,17 +118,16 @@ impl KernelId {
     }
 }
 
-/// Before the name of the tool that a kernel imitates.
 const IMITATES: &str = "as:";
 
-/// What a kernel does: a column of the ladder. Shown as the name of the kernel without its hint.
+/// A column of the ladder, displayed as the name of the kernel without its hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LadderStep<'a> {
     /// A protocol.
     Protocol(Protocol),
-    /// What another tool does.
+    /// The kernel of another tool.
     Imitated(Tool),
-    /// A wake-up, or what this version does not know; its name.
+    /// A wake-up, or a step unknown to this version, by name.
     Other(&'a str),
 }
 
@@ -171,7 +168,7 @@ named! {
 }
 
 impl Tool {
-    /// Whether it measures a pair from each side; the others print one value for both.
+    /// Whether it measures each pair in both directions; other tools print one value per pair.
     pub fn measures_both_directions(self) -> bool {
         self == Tool::CoherencyLatency
     }

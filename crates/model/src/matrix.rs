@@ -2,8 +2,8 @@
 
 use crate::CpuId;
 
-/// A square table labelled by CPU, in a stated order. Rows are initiators, columns responders; a symmetric one keeps
-/// a single value per unordered pair, stored where the row stands after the column in matrix order.
+/// A square table labelled by CPU. Rows are initiators, columns responders; a symmetric one stores one value per
+/// unordered pair, with the row after the column in matrix order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix<T> {
     cpus: Vec<CpuId>,
@@ -31,10 +31,10 @@ impl<T> Matrix<T> {
         Matrix { cpus, symmetric: true, cells }
     }
 
-    /// The symmetric matrix of values that are in storage order: row by row, `column` below `row`.
+    /// The symmetric matrix of values in storage order: row by row, `column` below `row`.
     ///
     /// # Panics
-    /// If they are not N(N−1)/2.
+    /// If there are not N(N−1)/2 values.
     pub fn of_symmetric(cpus: Vec<CpuId>, cells: Vec<T>) -> Matrix<T> {
         assert_eq!(cells.len(), cpus.len() * cpus.len().saturating_sub(1) / 2, "one value for each pair");
         Matrix { cpus, symmetric: true, cells }
@@ -55,7 +55,7 @@ impl<T> Matrix<T> {
         self.cpus.is_empty()
     }
 
-    /// Whether one value stands for both directions.
+    /// Whether one value represents both directions.
     pub fn is_symmetric(&self) -> bool {
         self.symmetric
     }
@@ -73,7 +73,7 @@ impl<T> Matrix<T> {
         self.index(row, column).map(|index| &self.cells[index])
     }
 
-    /// The value at a position, to change it.
+    /// The mutable value at a position.
     pub fn get_mut(&mut self, row: usize, column: usize) -> Option<&mut T> {
         self.index(row, column).map(|index| &mut self.cells[index])
     }
@@ -89,7 +89,7 @@ impl<T> Matrix<T> {
         positions.zip(&self.cells).map(|((row, column), cell)| (row, column, cell))
     }
 
-    /// The same table with every value translated.
+    /// Converts every value.
     pub fn map<U>(&self, mut to: impl FnMut(&T) -> U) -> Matrix<U> {
         Matrix {
             cpus: self.cpus.clone(),
@@ -98,7 +98,7 @@ impl<T> Matrix<T> {
         }
     }
 
-    /// The same table with its CPUs in this order; those that it does not have are passed over.
+    /// The table with its CPUs in this order; unknown CPUs are skipped.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, Matrix};
@@ -119,7 +119,7 @@ impl<T> Matrix<T> {
         Matrix { cpus, symmetric, cells }
     }
 
-    /// The same table by CPU id.
+    /// The table with its CPUs sorted by id.
     pub fn by_id(&self) -> Matrix<T>
     where
         T: Clone,

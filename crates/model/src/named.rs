@@ -1,22 +1,22 @@
-//! Enums whose variants have a stable name each, declared beside it.
+//! Enums with a stable name for each variant.
 
-/// Declares an enum with a name for each variant, as JSON and the command line write it: `ALL` in the order of declaration,
-/// `name`, `named` the other way about, and `Display` by name.
+/// Declares an enum with a name for each variant, as used in JSON and on the command line: `ALL` in the order of
+/// declaration, `name`, its inverse `named`, and `Display`.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*
         pub enum $type { $($(#[$doc])* $variant),+ }
 
         impl $type {
-            /// Every one, in the order of declaration.
+            /// All variants, in the order of declaration.
             pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
 
-            /// The stable name, as JSON and the command line write it.
+            /// The stable name, as in JSON and on the command line.
             pub const fn name(self) -> &'static str {
                 match self { $($type::$variant => $name),+ }
             }
 
-            /// The one of this name.
+            /// The variant with this name.
             pub fn named(name: &str) -> Option<$type> {
                 $type::ALL.into_iter().find(|one| one.name() == name)
             }

@@ -1,10 +1,10 @@
-//! [`Quantity`]: what a probe declares of one of its numbers. Whoever analyses, compares, draws or writes a number reads
-//! its unit, direction, range and aggregation here, and never out of its name.
+//! [`Quantity`]: the declaration of one number of a probe. Analysis, comparison, charts and exports take unit,
+//! direction, range and aggregation from it, never from the name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What a number is counted in.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -21,18 +21,18 @@ pub enum Unit {
     Bytes,
     /// Mebibytes.
     Mebibytes,
-    /// Events of that name in a second.
+    /// Events of this name per second.
     PerSecond(&'static str),
     /// A part of a whole, 0 to 1.
     Share,
-    /// How many times as much.
+    /// A factor.
     Ratio,
     /// A plain number: a count, an index.
     Number,
 }
 
 impl Unit {
-    /// The symbol that stands behind a number; empty for what has none.
+    /// The symbol after a number; empty for units without one.
     ///
     /// ```
     /// # use coretalk_model::quantity::Unit;
@@ -54,7 +54,7 @@ impl Unit {
 }
 
 named! {
-    /// Which way is better.
+    /// Direction of improvement.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Better {
         /// Times and amounts.
@@ -64,62 +64,60 @@ named! {
     }
 }
 
-/// How the passes of a trial become one number.
+/// How a number is aggregated over the passes of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregate {
-    /// A distribution of single events: those of all passes together; its median over passes has an interval.
+    /// A distribution of single events: merged over all passes; its median has an interval over passes.
     Events,
     /// The median over passes.
     MedianOverPasses,
-    /// The mean over passes: what adds up over time, such as time lost.
+    /// The mean over passes, for amounts that add up over time, such as lost time.
     MeanOverPasses,
-    /// The mean over passes of a share of events of which those of one pass depend on each other.
+    /// The mean over passes of a share of events, when the events of one pass depend on each other.
     ShareOverPasses,
-    /// The median over events where a pass says their median alone and how many they were, under this name: each pass
-    /// counts as often as it has events. Where passes are of two kinds, the median of passes would be of one kind and
-    /// that of events of the other.
+    /// The median over events, when each pass reports only their median and, under this name, their number. Passes are
+    /// weighted by events: with two kinds of passes, an unweighted median could be of the rarer kind of event.
     MedianOverEvents(&'static str),
     /// The sum over passes.
     Sum,
-    /// The sum over all passes, whatever state the machine was in: how many of them did something.
+    /// The sum over all passes, in whatever state of the machine.
     SumOverStates,
 }
 
-/// What a probe declares of one of its numbers.
+/// Declaration of one number of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
     /// Its name in documents, run files and exports.
     pub id: &'static str,
     /// Its heading in tables.
     pub title: &'static str,
-    /// What the heading leaves open, where a table has no room to say it.
+    /// Explanation of the heading, for tables without room for it.
     pub meaning: Option<&'static str>,
-    /// How it is computed from others, where that has to be stated with its meaning.
+    /// Formula from other numbers, if the explanation needs one.
     pub formula: Option<&'static str>,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: Unit,
-    /// How passes become one number.
+    /// How it is aggregated over passes.
     pub aggregate: Aggregate,
-    /// Bounds that neither the number nor its interval leaves, where it has any.
+    /// Bounds of the number and its interval, if any.
     pub range: Option<[f64; 2]>,
-    /// Which way is better; `None` where neither is.
+    /// Direction of improvement; `None` if there is none.
     pub better: Option<Better>,
-    /// The rank among what trials are judged by: of those that a trial has the lowest counts. `None` for the others.
+    /// Rank among the headlines: a trial is judged by the lowest rank it has. `None` for other numbers.
     pub headline: Option<u8>,
-    /// Whether trials are shown by it, whatever they are judged by.
+    /// Whether trials are displayed by it, whatever they are judged by.
     pub displayed: bool,
-    /// Whether it is a column of the tables of the probe, in the order of declaration.
+    /// Whether it is a column in the tables of the probe, in the order of declaration.
     pub in_table: bool,
-    /// Whether its distribution stands in the chart of the headline.
+    /// Whether its distribution is drawn in the chart of the headline.
     pub with_headline: bool,
-    /// The distribution that it is taken from the median of, and how far it moves with that median.
+    /// The distribution whose median it derives from, and the factor.
     pub of_median: Option<(&'static str, f64)>,
-    /// Whether it is a sum that is held against another, which documents therefore tell beside the values.
+    /// Whether it is a sum to compare with another, which documents list with the values.
     pub compared: bool,
-    /// Whether time that a CPU lost is what it counts: that time was lost casts no doubt on it, and its passes are not
-    /// divided into states of the machine.
+    /// Whether it counts lost CPU time: disturbances then cast no doubt on it, and states are not separated.
     pub lost_time: bool,
-    /// Whether each role of a trial has one of its own, beside what the trial says as a whole.
+    /// Whether each role of a trial has its own value, in addition to that of the trial.
     pub of_each_role: bool,
 }
 
@@ -145,170 +143,169 @@ impl Quantity {
         }
     }
 
-    /// A distribution of single events in nanoseconds, of which less is better.
+    /// A distribution of single events in nanoseconds; lower is better.
     pub const fn events(id: &'static str, title: &'static str) -> Quantity {
         Quantity::new(id, title, Unit::Ns, Aggregate::Events).better(Better::Lower)
     }
 
-    /// Nanoseconds that each pass says, of which less is better.
+    /// A time per pass in nanoseconds; lower is better.
     pub const fn time(id: &'static str, title: &'static str) -> Quantity {
         Quantity::value(id, title, Unit::Ns).better(Better::Lower)
     }
 
-    /// Events of that name in a second, of which more is better.
+    /// A rate of events with this name; higher is better.
     pub const fn rate(id: &'static str, title: &'static str, what: &'static str) -> Quantity {
         Quantity::value(id, title, Unit::PerSecond(what)).better(Better::Higher)
     }
 
-    /// What each pass says; the median over passes counts.
+    /// A value per pass, aggregated as the median over passes.
     pub const fn value(id: &'static str, title: &'static str, unit: Unit) -> Quantity {
         Quantity::new(id, title, unit, Aggregate::MedianOverPasses)
     }
 
-    /// How often something happened, over all passes of the largest state.
+    /// A count, summed over all passes of the largest state.
     pub const fn count(id: &'static str, title: &'static str) -> Quantity {
         Quantity::new(id, title, Unit::Number, Aggregate::Sum)
     }
 
-    /// With a direction.
+    /// Sets the direction of improvement.
     #[must_use]
     pub const fn better(self, better: Better) -> Quantity {
         Quantity { better: Some(better), ..self }
     }
 
-    /// A number by which trials are judged, 0 before 1.
+    /// Makes it a headline of this rank; 0 comes first.
     #[must_use]
     pub const fn headline(self, rank: u8) -> Quantity {
         Quantity { headline: Some(rank), ..self }
     }
 
-    /// The number by which trials are shown, whatever they are judged by.
+    /// Displays trials by it, whatever they are judged by.
     #[must_use]
     pub const fn displayed(self) -> Quantity {
         Quantity { displayed: true, ..self }
     }
 
-    /// A column of the tables of the probe.
+    /// Makes it a column in the tables of the probe.
     #[must_use]
     pub const fn in_table(self) -> Quantity {
         Quantity { in_table: true, ..self }
     }
 
-    /// A distribution that stands in the chart of the headline.
+    /// Draws its distribution in the chart of the headline.
     #[must_use]
     pub const fn with_headline(self) -> Quantity {
         Quantity { with_headline: true, ..self }
     }
 
-    /// With words for what its heading leaves open.
+    /// Sets the explanation of the heading.
     #[must_use]
     pub const fn meaning(self, words: &'static str) -> Quantity {
         Quantity { meaning: Some(words), ..self }
     }
 
-    /// With its formula.
+    /// Sets the formula.
     #[must_use]
     pub const fn formula(self, words: &'static str) -> Quantity {
         Quantity { formula: Some(words), ..self }
     }
 
-    /// One that each role of a trial has for itself.
+    /// Gives each role its own value.
     #[must_use]
     pub const fn of_each_role(self) -> Quantity {
         Quantity { of_each_role: true, ..self }
     }
 
-    /// In another unit.
+    /// Sets the unit.
     #[must_use]
     pub const fn unit(self, unit: Unit) -> Quantity {
         Quantity { unit, ..self }
     }
 
-    /// Aggregated in another way than most.
+    /// Sets the aggregation.
     #[must_use]
     pub const fn aggregate(self, aggregate: Aggregate) -> Quantity {
         Quantity { aggregate, ..self }
     }
 
-    /// Between two bounds.
+    /// Sets the bounds.
     #[must_use]
     pub const fn within(self, range: [f64; 2]) -> Quantity {
         Quantity { range: Some(range), ..self }
     }
 
-    /// Taken from the median of a distribution, with which it moves by `factor`.
+    /// Derives it from the median of a distribution, with this factor.
     #[must_use]
     pub const fn of_median(self, events: &'static str, factor: f64) -> Quantity {
         Quantity { of_median: Some((events, factor)), ..self }
     }
 
-    /// A sum that is held against another.
+    /// Makes it a sum to compare with another.
     #[must_use]
     pub const fn compared(self) -> Quantity {
         Quantity { compared: true, ..self }
     }
 
-    /// Time that a CPU lost.
+    /// Makes it a count of lost CPU time.
     #[must_use]
     pub const fn lost_time(self) -> Quantity {
         Quantity { lost_time: true, ..self }
     }
 }
 
-/// What a probe declares of one of the parameters of its trials.
+/// Declaration of one parameter of a probe's trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
     /// Its name in documents and run files.
     pub id: &'static str,
-    /// What a sentence calls it: `gap` of `gap_ns`.
+    /// Its name in sentences: `gap` for `gap_ns`.
     pub words: &'static str,
-    /// Its heading in the tables of the probe; `None` where it is no column.
+    /// Its heading in the tables of the probe; `None` if it is no column.
     pub title: Option<&'static str>,
-    /// What it is counted in, where it is a number.
+    /// Its unit, if it is a number.
     pub unit: Unit,
-    /// Its part in a [ranking](crate::series::ranking).
+    /// Its role in a [ranking](crate::series::ranking).
     pub in_ranking: InRanking,
 }
 
 named! {
-    /// Why a subject has no place in a [ranking](crate::series::ranking).
+    /// Why a subject is not part of a [ranking](crate::series::ranking).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Unranked {
-        /// No implementation can beat it, and none that is correct can use it.
+        /// A bound: no implementation can beat it, and no correct one can use it.
         Bound = "bound",
-        /// It computes a wrong answer, or did so between some pair here.
+        /// It computes a wrong answer, at least between some pair here.
         WrongAnswer = "wrong-answer",
-        /// Threads that poll shared a CPU: time slices were measured.
+        /// Polling threads shared a CPU, which measures the scheduler quantum.
         TimeSlices = "time-slices",
         /// Other threads of its runtime did more than half of the work.
         Unclaimed = "unclaimed",
-        /// Its passes give no interval.
+        /// Too few passes for an interval.
         TooFewPasses = "too-few-passes",
-        /// It was only measured in another state of the machine, or on no CPUs that the others were measured on.
+        /// Measured only in another state of the machine, or on other CPUs than the other subjects.
         Elsewhere = "elsewhere",
-        /// Its number is of another quantity, such as the time of a waiter that never sleeps.
+        /// Its number is another quantity, such as the time of a waiter that never sleeps.
         OtherQuantity = "other-quantity",
         /// It has no number.
         NoResult = "no-result",
     }
 }
 
-/// The part of a parameter in a ranking.
+/// The role of a parameter in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum InRanking {
-    /// It names what is ranked: a queue, a lock.
+    /// The name of the subject: a queue, a lock.
     Subject {
-        /// Values that are never ranked, and why.
+        /// Values that are never ranked, with the reason.
         never: &'static [(&'static str, Unranked)],
     },
-    /// Results are ranked under one of its values.
+    /// Subjects are ranked under one of its values.
     Condition(Preferred),
-    /// Only some subjects have it (the memory of a parent process), and it does not keep them from being compared with the
-    /// others.
+    /// Only some subjects have it (the memory of a parent process); it does not prevent comparisons.
     OfSubject,
 }
 
-/// Under which value of a parameter results are ranked: what users ask for first.
+/// The preferred value of a condition: what users ask for first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Preferred {
     /// The first in the order of the plan.
@@ -319,70 +316,70 @@ pub enum Preferred {
     Most,
     /// The number with the smallest ratio to this one.
     Nearest(f64),
-    /// The text, where it was measured, else the first in the order of the plan.
+    /// This text if it was measured, else the first in the order of the plan.
     Named(&'static str),
 }
 
 impl Parameter {
-    /// A choice or a plain number.
+    /// A choice or a number without unit.
     pub const fn new(id: &'static str, words: &'static str) -> Parameter {
         let in_ranking = InRanking::Condition(Preferred::First);
         Parameter { id, words, title: None, unit: Unit::Number, in_ranking }
     }
 
-    /// With its part in a ranking.
+    /// Sets the role in a ranking.
     #[must_use]
     pub const fn in_ranking(self, in_ranking: InRanking) -> Parameter {
         Parameter { in_ranking, ..self }
     }
 
-    /// The name of what is ranked, whatever its value.
+    /// Makes it the name of the subject, with all values ranked.
     #[must_use]
     pub const fn ranked(self) -> Parameter {
         self.in_ranking(InRanking::Subject { never: &[] })
     }
 
-    /// A condition, and which of its values comes first.
+    /// Makes it a condition with this preferred value.
     #[must_use]
     pub const fn preferring(self, preferred: Preferred) -> Parameter {
         self.in_ranking(InRanking::Condition(preferred))
     }
 
-    /// In a unit.
+    /// Sets the unit.
     #[must_use]
     pub const fn unit(self, unit: Unit) -> Parameter {
         Parameter { unit, ..self }
     }
 
-    /// A column of the tables of the probe.
+    /// Makes it a column in the tables of the probe.
     #[must_use]
     pub const fn in_table(self, title: &'static str) -> Parameter {
         Parameter { title: Some(title), ..self }
     }
 }
 
-/// What the probes of a run declare of their numbers. A probe or a name that is not declared (of another version) has no
-/// unit, no direction and no range, and the median over its passes counts.
+/// The quantities that the probes of a run declare. An undeclared name (of another version) has no unit, direction or
+/// range, and is aggregated as the median over passes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantities(BTreeMap<&'static str, &'static [Quantity]>);
 
 impl Quantities {
-    /// By probe.
+    /// From the declarations of each probe.
     pub fn new(probes: impl IntoIterator<Item = (&'static str, &'static [Quantity])>) -> Quantities {
         Quantities(probes.into_iter().collect())
     }
 
-    /// Everything that a probe declares, in its order.
+    /// All declarations of a probe, in order.
     pub fn of_probe(&self, probe: &str) -> &'static [Quantity] {
         self.0.get(probe).copied().unwrap_or_default()
     }
 
-    /// Whether time that CPUs lost is what a probe looks for.
+    /// Whether a probe measures lost CPU time.
     pub fn seek_lost_time(&self, probe: &str) -> bool {
         self.of_probe(probe).iter().any(|quantity| quantity.lost_time)
     }
 
-    /// What a probe declares of a name.
+    /// The declaration of a name of a probe.
     pub fn of(&self, probe: &str, id: &str) -> Option<&'static Quantity> {
         self.of_probe(probe).iter().find(|quantity| quantity.id == id)
     }

@@ -1,44 +1,43 @@
-//! [`Reason`]: why a number is doubted, or why there is none.
+//! [`Reason`]: why a number is in doubt or absent.
 
 use crate::{CpuId, TrialFailure};
 
-/// Why a number is doubted, or why there is none: the numbers of a sentence, which reports and documents word.
+/// Why a number is in doubt or absent, as data that reports and documents put into words.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// The run ended before the first pass.
     NotReached,
-    /// Half the interval, as a share of its point, is more than was requested.
+    /// The relative half width exceeds the requested precision.
     Wide(f64),
-    /// The same where the steps of the clock make the interval wide.
+    /// Like `Wide`, because of the steps of the clock.
     Steps(f64),
-    /// The machine changed state: this many levels.
+    /// The machine changed state; the number of states.
     States(usize),
-    /// There are this many passes.
+    /// There are only this many passes.
     FewPasses(u32),
-    /// The CPU was away during every pass.
+    /// The CPU was missing in every pass.
     Away(CpuId),
-    /// A CPU went away after the passes that there are.
+    /// A CPU was lost after the passes made so far.
     Lost(Box<TrialFailure>),
     /// Passes failed.
     Failed {
-        /// How many failed, and how many there are; `None` where all did.
+        /// Number of failed passes and of all passes; `None` if all failed.
         of: Option<[u32; 2]>,
-        /// The failure that says most.
+        /// The most informative failure.
         failure: Box<TrialFailure>,
-        /// Whether the words of the program that was measured, which may be private, are a part of the reason.
+        /// Whether the reason includes output of the measured program, which may be private.
         is_revealed: bool,
     },
-    /// What has no number.
+    /// A reason without numbers.
     Words(&'static str),
 }
 
 impl Reason {
-    /// Failed passes, without the words of the program that was measured.
     pub(crate) fn failed(of: Option<[u32; 2]>, failure: &TrialFailure) -> Reason {
         Reason::Failed { of, failure: Box::new(failure.clone()), is_revealed: false }
     }
 
-    /// Makes the words of the program a part of the reason, for readers that may see private parts.
+    /// Includes the output of the measured program, for readers that may see private data.
     pub fn reveal(&mut self) {
         if let Reason::Failed { is_revealed, .. } = self {
             *is_revealed = true;

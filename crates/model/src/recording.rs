@@ -1,37 +1,36 @@
-//! [`Recording`]: what one trial produced, raw; nothing of it is converted, averaged or judged. [`Departure`]: a CPU that
-//! went away while a run went on.
+//! [`Recording`]: raw output of one trial, not converted, averaged or judged. [`Departure`]: a CPU lost during a run.
 
 use crate::{CpuId, KernelId, Picos};
 use std::fmt;
 
-/// The NUMA node whose memory held the measured lines; node 0 on machines that report none.
+/// The NUMA node of the measured lines; 0 on machines that report none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Home(pub u32);
 
-/// What one pair of CPUs did in one round: one span for each kernel and home, and what disturbed it.
+/// Output of one pair of CPUs in one round: one span per kernel and home, and the disturbances.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// When the trial began, on the machine's time line.
+    /// Start, on the time line of the machine.
     pub started: Picos,
-    /// How long it took, rendezvous and clock probes included.
+    /// Duration, including rendezvous and clock probes.
     pub elapsed: Picos,
-    /// The timed spans, in the order asked.
+    /// The timed spans, in the requested order.
     pub spans: Vec<Span>,
-    /// Core clock of each role in GHz, before and after; `None` where the machine cannot tell.
+    /// Core clock of each role in GHz, before and after; `None` if unknown.
     pub core_ghz: Vec<Option<[f32; 2]>>,
-    /// What went on beside the measurement.
+    /// Disturbances during the measurement.
     pub disturbance: Disturbance,
 }
 
-/// Everything that one kernel timed on the lines of one home.
+/// The samples of one kernel on the lines of one home.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
-    /// The code that ran.
+    /// The timed kernel.
     pub kernel: KernelId,
-    /// Where the lines lived.
+    /// The NUMA node of the lines.
     pub home: Home,
-    /// Round trips in each batch (for `xfer`: dependent reads).
+    /// Round trips per batch (for `xfer`: dependent reads).
     pub round_trips: u32,
     /// The samples.
     pub samples: Samples,
@@ -42,24 +41,24 @@ pub struct Span {
 pub enum Samples {
     /// Ticks of each batch, line by line: the visits of line 0, then those of line 1, and so on.
     Batches {
-        /// Visits (batches) of each line.
+        /// Visits (batches) per line.
         visits: u32,
         /// `lines × visits` values.
         ticks: Vec<u32>,
     },
-    /// Ticks of single events, one value each, in the order they happened.
+    /// Ticks of single events, in order of occurrence.
     Events {
-        /// Ticks, the clock's own cost included.
+        /// Ticks, including the cost of the clock.
         ticks: Vec<u32>,
     },
-    /// Counts of single events by value, for observations too long to keep one by one.
+    /// Histogram of single events, for observations too long for single values.
     Counts {
-        /// `(ticks, how often)`, by rising value.
+        /// `(ticks, count)`, by rising value.
         counts: Vec<(u64, u64)>,
     },
 }
 
-/// Evidence of what disturbed a trial. Counts are exact; a zero is a measured zero, `None` is unknown.
+/// Evidence of disturbances. Counts are exact; 0 is a measured zero, `None` is unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Disturbance {
@@ -67,70 +66,70 @@ pub struct Disturbance {
     pub involuntary_switches: Option<u32>,
     /// Voluntary context switches of the workers.
     pub voluntary_switches: Option<u32>,
-    /// A worker was found on another CPU than its own.
+    /// A worker was found on a CPU other than its own.
     pub migrated: bool,
     /// Time stolen, or spent in interrupts, on the two CPUs, in milliseconds.
     pub steal_ms: Option<f32>,
     /// The coordinating thread had to share a measured CPU.
     pub coordinator_shared: bool,
-    /// A sibling of a measured core was busy with something else.
+    /// An SMT sibling of a measured CPU was busy.
     pub sibling_busy: bool,
-    /// Heat slowed a CPU of the trial, somewhere in the batch of rounds around it.
+    /// Heat slowed a CPU of the trial during the surrounding batch of rounds.
     pub throttled: bool,
-    /// The quota of the control group stopped the process, somewhere in the batch of rounds around it.
+    /// The quota of the control group throttled the process during the surrounding batch of rounds.
     pub quota: bool,
-    /// Other programs took more than a tenth of the CPUs in the batch of rounds around it.
+    /// Other programs used more than a tenth of the CPUs during the surrounding batch of rounds.
     pub others_busy: bool,
-    /// Memory for the home of the lines lies on another node, since theirs has none left: some of the lines may be there.
+    /// The home node had no free memory left, so some of the lines may be on another node.
     pub lines_elsewhere: bool,
 }
 
-/// A core clock that moves by more than this within a visit or a pass moves what that says as much.
+/// Relative change of the core clock during a visit or pass above which its value counts as changed, too.
 const CLOCK_DRIFT: f32 = 0.02;
-/// Less time than this share, taken by the hypervisor or interrupts, changes nothing that could be seen.
+/// Share of time stolen by the hypervisor or interrupts below which there is no visible effect.
 const STEAL_SHARE: f64 = 0.01;
 
-/// Whether a core clock in GHz moved, from before to after.
+/// Whether a core clock in GHz changed.
 pub fn clock_moved([before, after]: [f32; 2]) -> bool {
     (after / before - 1.0).abs() > CLOCK_DRIFT
 }
 
-/// Whether so many milliseconds, of so much time, were taken away from a visit or a pass.
+/// Whether the stolen time is a relevant share of the elapsed time.
 pub fn was_stolen(steal_ms: Option<f32>, elapsed: Picos) -> bool {
     steal_ms.is_some_and(|ms| f64::from(ms) * 1e-3 > STEAL_SHARE * elapsed.secs())
 }
 
-/// Why a trial has no recording: a reason can be stored, shown and acted on.
+/// Why a trial has no recording, as data that can be stored, shown and acted on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TrialFailure {
-    /// The system refused the binding, so nothing was timed.
+    /// The system refused to pin a thread, so nothing was timed.
     #[error("a thread could not be pinned to CPU {cpu} (errno {errno})")]
     NotPinned {
         /// The CPU.
         cpu: CpuId,
-        /// The system's reason.
+        /// The error number.
         errno: i32,
     },
-    /// The CPU went away while it was being measured (hot-unplug, cpuset change).
+    /// The CPU went offline or left the cpuset during the measurement.
     #[error("CPU {cpu} was taken away during the run")]
     CpuLost {
         /// The CPU.
         cpu: CpuId,
     },
-    /// The threads did not finish within the limit of their trial.
+    /// The threads exceeded the time limit of the trial.
     #[error("the threads did not finish within {limit}")]
     TimedOut {
         /// The limit.
         limit: Picos,
     },
-    /// The thread of the partner ended or hung.
+    /// The partner's thread ended or hung.
     #[error("the thread on CPU {cpu} stopped responding")]
     PartnerLost {
         /// The CPU of the partner.
         cpu: CpuId,
     },
-    /// The number of hand-overs that the two sides counted differ: nothing can be said about their time.
+    /// The two sides counted different numbers of hand-overs, so their time is meaningless.
     #[error("the two sides counted {sent} and {received} hand-overs")]
     Unverified {
         /// Counted by the initiator.
@@ -138,25 +137,25 @@ pub enum TrialFailure {
         /// Counted by the responder.
         received: u64,
     },
-    /// Messages that were counted are not those that were sent: what passed them on does not work.
+    /// Messages were lost, duplicated or damaged: the queue under test does not work.
     #[error("messages were lost, doubled or damaged")]
     Damaged,
-    /// The system or a command did not do what it should: what happened, and what the command printed.
+    /// The system or a command failed.
     #[error("{reason}")]
     Command {
         /// What happened.
         reason: CommandReason,
-        /// How it ended; `None` where it did not end by itself, or ended well and did not do what it should.
+        /// How it ended; `None` if it did not end by itself, or ended with success but without the required effect.
         end: Option<CommandEnd>,
-        /// What it wrote to standard output, cut to its beginning and end.
+        /// Standard output, shortened to its beginning and end.
         stdout: String,
-        /// What it wrote to standard error, cut in the same way.
+        /// Standard error, shortened likewise.
         stderr: String,
     },
-    /// The system did not give what it takes: descriptors, threads or processes, memory.
+    /// The system refused a resource: descriptors, threads or processes, memory.
     #[error("{}", no_resources(*errno))]
     NoResources {
-        /// The system's reason.
+        /// The error number.
         errno: i32,
     },
     /// The run was interrupted before this trial ended.
@@ -169,7 +168,6 @@ const EAGAIN: i32 = 11;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// What was refused, and which limit to raise, by what Linux says where a limit is reached.
 fn no_resources(errno: i32) -> String {
     let (what, limit) = match errno {
         EAGAIN => ("thread or process", "raise `ulimit -u`, or pids.max of the control group"),
@@ -184,23 +182,22 @@ fn no_resources(errno: i32) -> String {
 const STOPPED: &str = "; the CPU quota stopped this process meanwhile";
 
 impl TrialFailure {
-    /// Whether what was done is not what was asked for, so that what is measured does not work.
+    /// Whether the measured subject does not work.
     pub fn is_wrong(&self) -> bool {
         matches!(self, TrialFailure::Unverified { .. } | TrialFailure::Damaged)
     }
 
-    /// Whether it says nothing of what was measured: an interruption, a limit of this process, or a CPU that was away.
+    /// Whether the cause is outside the measured subject: an interruption, a limit of this process, or a missing CPU.
     pub fn came_from_outside(&self) -> bool {
         matches!(self, TrialFailure::Interrupted | TrialFailure::NoResources { .. }) || self.missed_a_cpu()
     }
 
-    /// Whether a CPU was not there: it may be back later, and what failed without it can be tried again.
+    /// Whether a CPU was missing: it may come back, and then the trial can be retried.
     pub fn missed_a_cpu(&self) -> bool {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
     }
 
-    /// The CPU that was not there when it failed, as far as the failure proves it: Linux refuses a binding with `EINVAL` where
-    /// the CPU is offline or outside the cpuset at that moment.
+    /// The missing CPU, if proven: Linux refuses to pin with `EINVAL` if it is offline or outside the cpuset.
     pub fn lost_cpu(&self) -> Option<CpuId> {
         match *self {
             TrialFailure::CpuLost { cpu } | TrialFailure::NotPinned { cpu, errno: EINVAL } => Some(cpu),
@@ -208,8 +205,7 @@ impl TrialFailure {
         }
     }
 
-    /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone,
-    /// and programs are late.
+    /// Adds to a timeout, lost partner or late command that a quota stopped the process: stopped threads seem to hang.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
@@ -223,27 +219,26 @@ impl TrialFailure {
         }
     }
 
-    /// The failure where this error number of Linux says that a limit of this process or of the machine is reached, which is
-    /// no fault of what is measured; `None` of others.
+    /// The failure for an error number of Linux that means an exhausted limit; `None` for other numbers.
     pub fn no_resources(errno: Option<i32>) -> Option<TrialFailure> {
         errno
             .filter(|errno| [EAGAIN, EMFILE, ENFILE, ENOMEM].contains(errno))
             .map(|errno| TrialFailure::NoResources { errno })
     }
 
-    /// What the system refused with this error number: `what` is ready to follow "refused to".
+    /// The failure for a refusal with this error number; `what` follows "refused to".
     pub fn refused(what: &str, errno: i32) -> TrialFailure {
         TrialFailure::no_resources(Some(errno))
             .unwrap_or_else(|| TrialFailure::of(format!("the system refused to {what} (errno {errno})")))
     }
 
-    /// A failure that is one sentence, ready to follow "failed: ".
+    /// A failure that is one sentence, to follow "failed: ".
     pub fn of(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());
         TrialFailure::Command { reason: CommandReason::Other(reason.into()), end: None, stdout, stderr }
     }
 
-    /// The same with the words of the program that was measured, which may be private.
+    /// A failure with the output of the measured program, which may be private.
     pub fn with_words(reason: impl Into<String>, words: impl Into<String>) -> TrialFailure {
         let stdout = String::new();
         TrialFailure::Command {
@@ -255,7 +250,7 @@ impl TrialFailure {
     }
 }
 
-/// What a command, or the system, did not do. The text is ready to follow "failed: " and is what run files hold.
+/// What a command or the system failed to do. The text, to follow "failed: ", is stored in run files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "serde",
@@ -263,14 +258,14 @@ impl TrialFailure {
     serde(from = "String", into = "String")
 )]
 pub enum CommandReason {
-    /// The pattern of a metric found no number in the output.
+    /// The pattern of a metric matched no number in the output.
     NoNumber {
         /// The metric.
         metric: String,
-        /// Bytes before the lines that were searched, which were not kept.
+        /// Bytes of output before the searched lines that were not kept.
         dropped_bytes: u64,
     },
-    /// Anything else, in words.
+    /// Any other reason.
     Other(String),
 }
 
@@ -279,7 +274,6 @@ impl CommandReason {
     const NONE_IN: &str = " found no number in ";
     const LAST_LINES: &str = "the last lines of its output, and ";
 
-    /// The reason that this text states; `None` of any other text.
     fn no_number(text: &str) -> Option<CommandReason> {
         let (metric, place) = text.strip_prefix(Self::PATTERN)?.split_once(Self::NONE_IN)?;
         let dropped = place.strip_prefix(Self::LAST_LINES).and_then(|rest| rest.split(' ').next());
@@ -288,7 +282,7 @@ impl CommandReason {
         (reason.to_string() == text).then_some(reason)
     }
 
-    /// The same where a CPU quota stopped the process meanwhile, which takes no number out of an output.
+    /// Adds that a CPU quota stopped the process, except to `NoNumber`, which a quota cannot cause.
     fn under_quota(self) -> CommandReason {
         match self {
             CommandReason::Other(text) => CommandReason::Other(text + STOPPED),
@@ -326,7 +320,7 @@ impl From<CommandReason> for String {
     }
 }
 
-/// How a command ended that did not end well.
+/// How an unsuccessful command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum CommandEnd {
@@ -337,22 +331,22 @@ pub enum CommandEnd {
 }
 
 named! {
-    /// Why no thread can be held on a CPU.
+    /// Why no thread can be pinned to a CPU.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Absence {
-        /// The kernel has switched it off, or the hypervisor has unplugged it.
+        /// Offline: switched off by the kernel or unplugged by the hypervisor.
         Offline = "offline",
-        /// The control group of this process no longer holds it.
+        /// Removed from the control group of this process.
         Cpuset = "cpuset",
-        /// It is online and allowed, and threads are not held on it.
+        /// Online and allowed, but pinning to it fails.
         PinRefused = "pin-refused",
-        /// A thread that is pinned to it does not run: another one of real-time priority keeps it.
+        /// A pinned thread does not run: a thread of real-time priority occupies the CPU.
         NotRun = "not-run",
     }
 }
 
-/// A CPU that went away while a run went on: the run goes on without it and is partial.
+/// A CPU lost during a run. The run continues without it and is partial.
 ///
 /// ```
 /// use coretalk_model::{Absence, CpuId, Departure, Picos};
@@ -365,44 +359,44 @@ named! {
 pub struct Departure {
     /// The CPU.
     pub cpu: CpuId,
-    /// When it was missed, since this part of the run began; half a second late at most.
+    /// Time of detection since the start of this part of the run, at most half a second late.
     pub after: Picos,
-    /// What the system says of it.
+    /// The reason.
     pub why: Absence,
 }
 
-/// What Linux says where a thread cannot be held on a CPU.
+/// Error number of Linux for pinning to an unavailable CPU.
 const EINVAL: i32 = 22;
-/// What stands for a CPU that another thread keeps.
+/// Error number for a CPU that another thread occupies.
 const EBUSY: i32 = 16;
-/// What a run file calls departures among its decisions; the number of the segment and of the CPU follow.
+/// Prefix of the decision in run files, before the numbers of segment and CPU.
 const KEY: &str = "departed";
 
 impl Departure {
-    /// Whether it was missed as soon as it was to be used.
+    /// Whether it was missing before anything was measured.
     pub fn is_at_once(&self) -> bool {
         self.after < AT_ONCE
     }
 
-    /// Why what needs the CPU has nothing to say.
+    /// The failure of trials that need the CPU.
     pub fn failure(&self) -> TrialFailure {
         let cpu = self.cpu;
         match self.why {
             Absence::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
-            // The pin was accepted and never proven: tried again once the CPU runs threads.
+            // The pin succeeded but was never confirmed: retried once the CPU runs threads.
             Absence::NotRun => TrialFailure::NotPinned { cpu, errno: EBUSY },
-            // Whoever named it was allowed to: it went between the reading of the machine and now.
+            // The CPU was allowed when the machine was read, and was lost since.
             Absence::Offline | Absence::Cpuset => TrialFailure::CpuLost { cpu },
         }
     }
 
-    /// As a run file keeps it: a key, and a value in JSON.
+    /// The form in run files: a key, and a value in JSON.
     pub fn to_decision(&self, segment: u32) -> (String, String) {
         let key = format!("{KEY}:{segment}:{}", self.cpu);
         (key, format!(r#"{{"after_ps":{},"why":"{}"}}"#, self.after.0, self.why.name()))
     }
 
-    /// The same read back, with the number of its segment; `None` for other decisions.
+    /// Parses the form in run files, with the number of the segment; `None` for other decisions.
     pub fn of_decision(key: &str, value: &str) -> Option<(u32, Departure)> {
         let (segment, cpu) = key.strip_prefix(KEY)?.strip_prefix(':')?.split_once(':')?;
         let value: serde_json::Value = serde_json::from_str(value).ok()?;
@@ -413,7 +407,7 @@ impl Departure {
     }
 }
 
-/// Earlier than this a CPU was missed before anything was measured.
+/// CPUs detected as missing before this were lost before anything was measured.
 const AT_ONCE: Picos = Picos::from_ms(50);
 
 #[cfg(test)]

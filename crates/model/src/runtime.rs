@@ -1,26 +1,25 @@
-//! Queues, waits and wake-ups of runtimes in other languages: names of what every pass of them says, and when too much of
-//! the work is done by threads that nobody pinned.
+//! Runtimes in other languages: names of their numbers, and the flags for work done by unpinned threads.
 
 use crate::{Flag, Flags};
 
-/// Names of what a pass of a runtime says, whatever it measures.
+/// Names of the numbers of a runtime pass, whatever it measures.
 pub mod names {
-    /// Share of the CPU time of the process that threads beside the roles took, 0 to 1.
+    /// Share of the CPU time of the process used by threads without a role, 0 to 1.
     pub const OUTSIDE: &str = "outside_share";
-    /// Count: how often the threads of a pass were looked for on their CPUs, where the system does not count their moves.
+    /// Count: checks that the threads are on their CPUs, if the system does not count migrations.
     pub const PLACEMENT_SAMPLES: &str = "placement_samples";
-    /// Count: collections of garbage.
+    /// Count: garbage collections.
     pub const COLLECTIONS: &str = "collections";
-    /// Count: time of all passes from the first operation to the last, in nanoseconds.
+    /// Count: time of all passes from the first to the last operation, in nanoseconds.
     pub const TOTAL_NS: &str = "total_ns";
 }
 
-/// Above this share threads beside the roles are flagged.
+/// Share of threads without a role above which a flag is set.
 const HELPED: f64 = 0.10;
-/// Above this they did most of the work, and the number is none of the pair.
+/// Share above which they did most of the work, so that the number is not that of the pair.
 const ELSEWHERE: f64 = 0.50;
 
-/// What the share of CPU time that threads beside the roles took does to a number.
+/// The flags for this share of CPU time of threads without a role.
 ///
 /// ```
 /// use coretalk_model::runtime::helpers;

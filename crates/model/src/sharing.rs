@@ -1,45 +1,44 @@
-//! [`Padding`]: from which distance on two threads that write do not slow each other down.
+//! [`Padding`]: distance at which two writing threads no longer slow each other down (false sharing).
 
 use crate::series::{TrialResult, side_by_side};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag, Relation, Topology};
 
-/// Names of what a pass of `sharing` reports.
+/// Names of the numbers of a `sharing` pass.
 pub mod names {
     /// The probe.
     pub const PROBE: &str = "sharing";
-    /// How far apart the two words are.
+    /// Distance of the two words.
     pub const DISTANCE: &str = "distance_bytes";
-    /// A write while the other thread writes too, …
+    /// Time of a write while the other thread writes, too.
     pub const SHARED_NS: &str = "shared_ns";
-    /// … while it does not, …
+    /// Time of a write while the other thread does not write.
     pub const ALONE_NS: &str = "alone_ns";
-    /// … and how many times longer the first takes.
+    /// Ratio of the two.
     pub const SLOWDOWN: &str = "slowdown";
 }
 
-/// Two threads slow each other down where a write surely takes so many times as long as alone, …
+/// Slowdown whose interval must be above this for sharing to be detected.
 const FELT: f64 = 1.1;
-/// … and do not where it takes no more, and surely not so many times.
+/// Slowdown whose interval must be below this for no sharing, with the point at most [`FELT`].
 const NOT_FELT: f64 = 1.25;
 
-/// What slowdowns at several distances say of padding; distances are in bytes.
+/// Padding derived from slowdowns at several distances in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Padding {
-    /// No distance has an interval that says anything.
+    /// No distance has a conclusive interval.
     Unknown,
-    /// Even the nearest words do not disturb each other.
+    /// Even the nearest words do not affect each other.
     Needless {
-        /// The least distance that was measured.
+        /// The smallest measured distance.
         from: f64,
     },
-    /// Words so far apart still disturb each other, and what lies beyond is not known.
+    /// Words at this distance still affect each other; larger distances are unknown.
     MoreThan(f64),
-    /// From this distance on words do not disturb each other.
+    /// From this distance on, words do not affect each other.
     To(f64),
 }
 
-/// What one slowdown says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Felt,
@@ -48,8 +47,7 @@ enum Effect {
 }
 
 impl Padding {
-    /// What distances by rising bytes say, each with how many times as long as alone a write takes. That of a single pass
-    /// has no interval, and says nothing.
+    /// Derives the padding from slowdowns at rising distances, ignoring those without an interval (a single pass).
     pub fn of(distances: &[(f64, Estimate)]) -> Padding {
         let felt = distances.iter().rposition(|(_, slowdown)| effect(slowdown) == Effect::Felt);
         let beyond = &distances[felt.map_or(0, |last| last + 1)..];
@@ -62,7 +60,7 @@ impl Padding {
         }
     }
 
-    /// The order of groups: the largest distance first, and pairs without one last.
+    /// Sort key of groups: the largest distance first, pairs without a distance last.
     fn rank(self) -> f64 {
         match self {
             Padding::MoreThan(bytes) => -1e9 - bytes,
@@ -76,7 +74,7 @@ impl Padding {
 /// Pairs of CPUs with the same [`Padding`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaddingGroup<'a> {
-    /// What their slowdowns show.
+    /// Their padding.
     pub padding: Padding,
     /// The pairs by relation, in the order of the plan.
     pub relations: Vec<PaddedRelation<'a>>,
@@ -85,38 +83,36 @@ pub struct PaddingGroup<'a> {
 /// The pairs of one relation in a [`PaddingGroup`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaddedRelation<'a> {
-    /// What the CPUs of each pair share.
+    /// The relation.
     pub relation: Relation,
     /// The pairs.
     pub pairs: Vec<&'a [CpuId]>,
-    /// The least and the largest slowdown with an interval over all distances that are too short.
+    /// The smallest and largest slowdown with an interval over all distances that are too short.
     pub slowdowns: Option<[Slowdown<'a>; 2]>,
 }
 
-/// How many times as long as alone a write takes.
+/// Ratio of the time of a write to that without the other thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slowdown<'a> {
-    /// The trial: one distance between one pair.
+    /// Its trial: one distance between one pair.
     pub trial: &'a TrialResult,
-    /// Its value in the state of the machine that all distances have in common.
+    /// Its value in the machine state common to all distances.
     pub value: Estimate,
 }
 
-/// The padding that each pair needs: pairs that need the same are one group, the largest distance first.
+/// The padding of each pair, grouped by padding, the largest distance first.
 pub fn padding<'a>(trials: &[&'a TrialResult], topology: &Topology) -> Vec<PaddingGroup<'a>> {
     let of_kind: Vec<&TrialResult> =
         trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
-    // Bytes and slowdown of each distance.
     type Distances<'a> = Vec<(f64, Slowdown<'a>)>;
     let mut pairs: Vec<(&[CpuId], Distances<'_>)> = Vec::new();
-    // Distances are compared in one state of the machine.
     for (trial, in_state) in of_kind.iter().zip(side_by_side(&of_kind)) {
         let slowdown = in_state.as_deref().and_then(|trial| trial.values.get(names::SLOWDOWN).copied());
         let bytes = trial.spec.parameters.number(names::DISTANCE);
         let (pair @ [_, _], Some(bytes), Some(value)) = (&trial.spec.placement[..], bytes, slowdown) else {
             continue;
         };
-        // The interval does not cover what other programs took.
+        // The interval does not cover the CPU time of other programs.
         let confidence = if trial.flags.contains(Flag::Load) { 0.0 } else { value.confidence };
         let slowdown = (bytes, Slowdown { trial, value: Estimate { confidence, ..value } });
         match pairs.iter_mut().find(|(known, _)| *known == pair) {

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Whether a latency of this size can have been measured, in nanoseconds or cycles: between 0.01 (10 ps, a tenth of a
-/// cycle at 10 GHz) and 10¹¹ (100 s). Two of them have a finite mean and a finite ratio. A 0 is "below the step of the
-/// clock".
+/// Whether a latency in nanoseconds or cycles is plausible: 0 (below the step of the clock), or between 0.01 (10 ps, a
+/// tenth of a cycle at 10 GHz) and 10¹¹ (100 s), so that means and ratios are finite.
 ///
 /// ```
 /// # use coretalk_model::time::is_measurable;
@@ -16,18 +15,18 @@ pub fn is_measurable(latency: f64) -> bool {
     latency == 0.0 || (0.01..=1e11).contains(&latency)
 }
 
-/// Whole picoseconds: nanoseconds would round one tick at 3 GHz (333 ps) to nothing. Spans 213 days.
+/// Time in whole picoseconds, up to 213 days. Nanoseconds would round one tick at 3 GHz (333 ps) to nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Picos(pub u64);
 
-/// What is wrong with a typed duration or rate.
+/// Error in a duration or rate given by the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// Not a number with one of the known units.
     #[error("read `{text}` as {what}")]
     Syntax {
-        /// As typed.
+        /// The input.
         text: String,
         /// What was expected, with examples.
         what: &'static str,
@@ -35,7 +34,7 @@ pub enum QuantityError {
     /// Does not fit the range of the type.
     #[error("use `{text}`: it is out of range ({what})")]
     Range {
-        /// As typed.
+        /// The input.
         text: String,
         /// The range.
         what: &'static str,
@@ -46,7 +45,7 @@ impl Picos {
     /// No time.
     pub const ZERO: Picos = Picos(0);
 
-    /// From nanoseconds; negative and not-a-number give zero, too large gives the maximum.
+    /// From nanoseconds; negative values and NaN give zero, too large ones the maximum.
     pub fn from_ns(ns: f64) -> Picos {
         Picos((ns * 1e3).round() as u64)
     }
@@ -70,11 +69,11 @@ impl Picos {
     pub fn secs(self) -> f64 {
         self.0 as f64 / 1e12
     }
-    /// As a duration of the standard library, rounded down to nanoseconds.
+    /// As a standard duration, rounded down to nanoseconds.
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0 / 1000)
     }
-    /// The difference, zero where it would be negative.
+    /// The difference, or zero if it would be negative.
     pub fn saturating_sub(self, other: Picos) -> Picos {
         Picos(self.0.saturating_sub(other.0))
     }
@@ -160,7 +159,7 @@ impl Sub for Picos {
 }
 
 impl fmt::Display for Picos {
-    /// Three significant digits with the unit that suits: `22.4 ns`, `1.50 s`.
+    /// Three significant digits with a suitable unit: `22.4 ns`, `1.50 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ps", self.0),
@@ -180,12 +179,12 @@ impl fmt::Display for Picos {
     }
 }
 
-/// Counts of the machine's time-stamp counter: raw, and worth nothing without a [`TickRate`].
+/// Counts of the time-stamp counter, without unit until converted with a [`TickRate`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Ticks(pub u64);
 
-/// How many ticks the counter makes in a second.
+/// Frequency of the counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TickRate {
@@ -194,11 +193,11 @@ pub struct TickRate {
 }
 
 impl TickRate {
-    /// Ticks, or a mean of ticks, in nanoseconds.
+    /// Converts ticks, or a mean of ticks, to nanoseconds.
     pub fn ns(self, ticks: f64) -> f64 {
         ticks * 1e9 / self.hz
     }
-    /// Nanoseconds in ticks.
+    /// Converts nanoseconds to ticks.
     pub fn ticks(self, ns: f64) -> f64 {
         ns * self.hz / 1e9
     }

@@ -1,4 +1,4 @@
-//! [`RanOn`]: where a woken thread ran relative to its waker, where neither is bound to one CPU.
+//! [`RanOn`]: where an unpinned thread ran after a wake-up, relative to its waker.
 
 use crate::cpu::{CpuId, CpuSet};
 use crate::topology::{Level, Relation, Topology};
@@ -10,17 +10,17 @@ pub enum RanOn {
     SameCpu,
     /// On another hardware thread of its core.
     Sibling,
-    /// On another core under the same last-level cache.
+    /// On another core with the same last-level cache.
     SameL3,
     /// Outside that cache.
     Elsewhere,
 }
 
 impl RanOn {
-    /// Every place, nearest first.
+    /// All places, nearest first.
     pub const ALL: [RanOn; 4] = [RanOn::SameCpu, RanOn::Sibling, RanOn::SameL3, RanOn::Elsewhere];
 
-    /// Where a thread on CPU `woken` runs relative to its waker, as the machine reports its structure.
+    /// Where a thread on CPU `woken` runs relative to its waker, according to the topology.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, Topology, wake::RanOn};
@@ -41,8 +41,8 @@ impl RanOn {
         }
     }
 
-    /// Which places threads on these CPUs can have relative to each other, in the order of [`RanOn::ALL`]. Without a
-    /// reported L3 it is unknown whether another core is under the same one: neither is possible then.
+    /// Which places are possible among these CPUs, in the order of [`RanOn::ALL`]. Without a reported L3, other cores
+    /// cannot be classified, so both of their places are excluded.
     pub fn possible(topology: &Topology, cpus: &CpuSet) -> [bool; 4] {
         let mut possible = [false; 4];
         let reports_l3 = !topology.level(Level::L3).is_empty();
