@@ -1,6 +1,6 @@
-//! Cost of the statistics that run once per cell or per batch, best of several rounds, in ns per call: at 1,024 CPUs a cell is
-//! one of 523,776, and a pass summary one of four million. How long inference takes and how much memory it needs, for 256,
-//! 512 and 1,024 CPUs with three planted levels.
+//! Cost of the statistics that run once per cell or per batch, best of several rounds, in ns per call (1,024 CPUs have
+//! 523,776 cells and four million pass summaries), and time and memory of inference for 256, 512 and 1,024 CPUs with
+//! three planted levels.
 //!
 //! `cargo bench -p coretalk-model`
 
@@ -66,7 +66,7 @@ fn statistics() {
     ns("1,000 exponential", baseline, thousand(Key::exponential));
 }
 
-/// Prints and returns the cost of one call; `baseline` is what the ratio refers to, NaN for none.
+/// Prints and returns the cost of one call; `baseline` is the denominator of the printed ratio, NaN for none.
 fn ns(name: &str, baseline: f64, mut call: impl FnMut(usize)) -> f64 {
     const CALLS: usize = 2_000;
     let round = |_| {
@@ -129,7 +129,6 @@ fn planted(cpus: u32) -> Matrix<Option<Observation>> {
     })
 }
 
-/// Largest resident size so far, where the system says.
 fn peak_mb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;

@@ -1,8 +1,8 @@
-//! How often the intervals of a cell hold the truth, per scenario and none averaged away.
+//! Coverage of a cell's intervals, for each scenario separately.
 //!
-//! The simulation works at the level of batches: lines × visits × passes, fresh lines in every pass, through the same
-//! summary and the same intervals as a real cell. Truth is the mean line factor, 1. Over 10,000 cells
-//! (`CORETALK_TEST_ACCEPTANCE=1`) it is the acceptance test; a plain `cargo test` has fewer cells, and bounds to match.
+//! The simulation generates batches (lines × visits × passes, with new lines in every pass) and applies the summary and
+//! intervals of a real cell. The true value, the mean line factor, is 1. With 10,000 cells
+//! (`CORETALK_TEST_ACCEPTANCE=1`) it is the acceptance test; by default it has fewer cells and wider bounds.
 
 use coretalk_model::stats::{
     ANALYSES, Analysis, Decision, Estimate, Key, LineScratch, Pass, decide, drift, drift_interval,
@@ -11,7 +11,7 @@ use coretalk_model::stats::{
 use std::fmt::Write as _;
 use std::thread;
 
-/// Standard error of a coverage of 95 % over so few cells: 1.1 points.
+/// The standard error of a coverage of 95 % over this many cells is 1.1 points.
 const FEW_CELLS: u64 = 400;
 
 fn is_acceptance() -> bool {
@@ -28,8 +28,8 @@ fn intervals_hold_the_truth_in_every_scenario() {
         started.into_iter().map(|row| row.join().unwrap()).collect()
     });
     println!("{}", table(&rows));
-    // Of few cells three standard errors beyond the bounds of acceptance; the adaptive interval has them to spare, but for
-    // the strongest drift.
+    // Few cells: three standard errors beyond the acceptance bounds. The adaptive interval has more reserve, except
+    // under the strongest drift.
     let few = Bounds { fixed: 0.90..=0.99, adaptive: 0.91 };
     check(&rows, if is_acceptance() { Bounds { fixed: 0.93..=0.97, adaptive: 0.93 } } else { few });
 }
@@ -44,13 +44,13 @@ fn ignoring_drift_covers_too_little_and_the_test_sees_it() {
     }
 }
 
-/// One program under two names: what the intervals of both tell apart although nothing differs.
+/// Compares one program with itself: its processes must hardly ever differ significantly.
 #[test]
 fn one_program_under_two_names_is_hardly_ever_told_apart() {
     const PROCESSES: u64 = 5;
     let pairs = if is_acceptance() { 200_000 } else { 20_000 };
     for (analysis, passes) in [(Analysis::FIRST, 8), (Analysis::SECOND, 24)] {
-        // Processes lie a tenth apart, passes of one a hundredth.
+        // Processes scatter by 10 %, passes of a process by 1 %.
         let interval = |key: Key| {
             let value = |pass: u64| {
                 100.0 * (1.0 + 0.1 * key.normal(pass % PROCESSES)) * (1.0 + 0.01 * key.with(7).normal(pass))
@@ -65,7 +65,7 @@ fn one_program_under_two_names_is_hardly_ever_told_apart() {
     }
 }
 
-/// What disturbs the batches, over lines of 8 % standard deviation.
+/// Disturbances of batches, over lines of 8 % standard deviation.
 struct Scenario {
     name: &'static str,
     /// Relative standard deviation of a batch.
@@ -74,9 +74,8 @@ struct Scenario {
     spikes: f64,
     /// Standard deviation of a first-order autoregression with ρ = 0.9 over the batches of a pass.
     walk_sd: f64,
-    /// Standard deviation of drift over the passes of a cell, correlated as measured.
+    /// Standard deviation of drift over the passes of a cell, with the measured correlation.
     drift_sd: f64,
-    /// Time between passes.
     gap_s: f64,
 }
 
@@ -88,10 +87,10 @@ const SCENARIOS: [Scenario; 8] = [
     Scenario { name: "batch 6 %", batch_sd: 0.06, ..QUIET },
     Scenario { name: "spikes 3 %", spikes: 0.02, ..QUIET },
     Scenario { name: "spikes 6 %", batch_sd: 0.06, spikes: 0.02, ..QUIET },
-    // Correlated inside a pass; the passes lie far apart.
+    // Correlated within a pass; the passes are far apart in time.
     Scenario { name: "AR(1)", walk_sd: 0.03, gap_s: 5.0, ..QUIET },
     Scenario { name: "drift 2 %", drift_sd: 0.02, ..QUIET },
-    // Weaker drift hides behind the lines; stronger shows itself.
+    // Weaker drift is hidden by the lines; stronger drift is detected.
     Scenario { name: "drift 1 %", drift_sd: 0.01, ..QUIET },
     Scenario { name: "drift 4 %", drift_sd: 0.04, ..QUIET },
 ];
@@ -103,7 +102,6 @@ struct Layout {
 
 const LAYOUTS: [Layout; 2] = [Layout { lines: 64, visits: 3 }, Layout { lines: 32, visits: 1 }];
 
-/// Share of intervals that held the truth, and the median relative half-width.
 #[derive(Default)]
 struct Score {
     coverage: f64,
@@ -112,26 +110,24 @@ struct Score {
 
 struct Row {
     name: String,
-    /// By number of passes: the interval that knows lines and times.
+    /// By number of passes: the interval from lines and times.
     fixed: Vec<(usize, Score)>,
-    /// The same as if the passes were independent.
+    /// The same, treating passes as independent.
     independent: Vec<(usize, Score)>,
     /// Stopping at 8 or 24 passes with a floor of ± 2 %.
     adaptive: Score,
-    /// The same without a floor.
     unfloored: Score,
-    /// Median passes that a cell took.
     passes: f64,
     /// Stopping at 8, 24, 48 or 96 passes at a quarter of that precision.
     finer: Score,
 }
 
-/// Requested precision, and the floor that the machine is trusted with.
+/// Requested precision, and the floor for trusting the machine.
 const PRECISION: f64 = 0.02;
 const TRUTH: f64 = 1.0;
 const BATCH_TICKS: f64 = 100_000.0;
 const FIXED: [usize; 3] = [8, 16, 24];
-/// Analyses of cells whose finer precision was asked for.
+/// Number of analyses at the finer precision.
 const FURTHER: u32 = 4;
 
 fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
@@ -199,7 +195,7 @@ fn simulate(
         let factors: Vec<f64> = (0..layout.lines as u64)
             .map(|line| elementary::exp(line_sd * lines.normal(line) - line_sd * line_sd / 2.0))
             .collect();
-        // In the order of time: every line once, then every line again.
+        // In time order: every line once, then every line again.
         for visit in 0..layout.visits {
             for line in 0..layout.lines {
                 let counter = (visit * layout.lines + line) as u64;
@@ -258,13 +254,11 @@ impl Tally {
     }
 }
 
-/// Shares of intervals that must hold the truth.
 struct Bounds {
     fixed: std::ops::RangeInclusive<f64>,
     adaptive: f64,
 }
 
-/// Every scenario for itself.
 fn check(rows: &[Row], bounds: Bounds) {
     for Row { name, fixed, adaptive, unfloored, finer, .. } in rows {
         for (passes, Score { coverage, .. }) in fixed {
@@ -275,7 +269,7 @@ fn check(rows: &[Row], bounds: Bounds) {
         assert!(finer.coverage >= bounds.adaptive, "{name}: {} at the finer precision", finer.coverage);
         if name.starts_with(QUIET.name) {
             assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);
-            // The floor must not be what makes a quiet interval hold.
+            // A quiet interval must cover without the floor.
             assert!(unfloored.coverage >= bounds.adaptive, "{name}: {} without a floor", unfloored.coverage);
         }
     }

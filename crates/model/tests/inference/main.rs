@@ -1,5 +1,5 @@
-//! Inference against planted structures, published matrices with known structure and disturbed copies of them. With
-//! `CORETALK_TEST_ACCEPTANCE=1` it is the acceptance test; a plain `cargo test` has fewer machines.
+//! Inference on planted structures, on published matrices with known structure, and on disturbed copies of them. With
+//! `CORETALK_TEST_ACCEPTANCE=1` it is the acceptance test; by default it has fewer machines.
 #![allow(clippy::unwrap_used, reason = "an oracle that cannot be read fails its test")]
 
 mod plain;
@@ -32,7 +32,7 @@ fn machines_without_groups_get_none() {
     let sum = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
     let (invented, plain, all) =
         (sum(|row| row.ours.invented), sum(|row| row.plain.invented), sum(|row| row.ours.machines));
-    // Noise of a quarter on a few CPUs looks like anything now and then.
+    // Noise of 25 % on a few CPUs occasionally resembles a structure.
     assert!(invented * 400 <= all && plain * 10 > all, "{invented} of {all}, plain linkage {plain}");
 }
 
@@ -60,7 +60,6 @@ fn disturbed_files_keep_their_levels() {
     assert!(wrong <= (clear / 500).max(1));
 }
 
-/// A score beside that of plain average linkage, with its name.
 struct Row {
     name: String,
     ours: Tally,
@@ -73,12 +72,10 @@ impl std::fmt::Display for Row {
     }
 }
 
-/// Scores every file as it is; the table says what was found of each.
 fn published_table(files: &[Published]) -> (String, Row) {
     let mut table = String::new();
     let mut row = Row { name: "published".into(), ours: Tally::default(), plain: Tally::default() };
     for file in files {
-        // A matrix that is refused has no levels.
         let levels = infer(&file.observed).map(|structure| levels_of(&structure)).unwrap_or_default();
         let ours = judge(&levels, &file.truth);
         let plain = judge(&plain::levels(&file.observed), &file.truth);
@@ -127,7 +124,7 @@ fn disturbed_rows(files: &[Published], seeds: u64) -> Vec<Row> {
 
 type Make = fn(Key) -> Machine;
 
-/// Scores planted structures, cells that do not fit being measured again.
+/// Scores planted structures, remeasuring cells that do not fit.
 fn planted_rows(trials: u64) -> Vec<Row> {
     let calm = Weather { noise: 0.03, bad: 0.0, step: 0.0 };
     let rough = Weather { noise: 0.05, bad: 0.05, step: 0.0 };
@@ -163,7 +160,6 @@ fn planted_row(name: &str, make: Make, weather: Weather, trials: u64) -> Row {
     row
 }
 
-/// Scores machines without groups under noise of 2 to 25 %.
 fn flat_rows(trials: u64) -> Vec<Row> {
     let of_kind = |kind: &&str| {
         let mut row = Row { name: format!("flat: {kind}"), ours: Tally::default(), plain: Tally::default() };

@@ -1,4 +1,4 @@
-//! Plain average linkage, to be beaten: the tree cut wherever the heights of successive merges differ by 18 %.
+//! Plain average linkage as a baseline: the tree is cut wherever the heights of successive merges differ by 18 %.
 
 use super::published::both_ways;
 use coretalk_model::infer::Observation;
@@ -15,7 +15,7 @@ pub fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
         .collect();
     all.sort_by(f64::total_cmp);
     let (Some(&least), Some(&middle)) = (all.first(), all.get(all.len() / 2)) else { return Vec::new() };
-    // A hole takes the median of the matrix.
+    // Missing cells get the median of the matrix.
     let mut mean: Vec<Vec<f64>> = (0..n)
         .map(|a| (0..n).map(|b| value(a, b).unwrap_or(middle).max(least / 2.0).ln()).collect())
         .collect();
@@ -63,7 +63,7 @@ pub fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
         if joins[at].0 - joins[at - 1].0 < 1.18f64.ln() {
             continue;
         }
-        // What exists between the two heights: the clusters joined so far that no other one holds.
+        // The maximal clusters between the two heights.
         let below: Vec<&Vec<usize>> = joins[..at].iter().map(|join| &join.1).collect();
         let outer: Vec<Vec<usize>> = below
             .iter()

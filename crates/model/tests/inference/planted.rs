@@ -1,7 +1,7 @@
-//! Planted structures: machines whose truth is known because it was made up.
+//! Planted structures: artificial machines with known structure.
 //!
-//! A cell is the latency of the nearest shared level × the factors of its CPUs × noise, and a bad cell is one-sided and
-//! gone when it is measured again, as a disturbed pass is. [`Machine::settled`] plays the second measurements.
+//! A cell is the latency of the nearest shared level × the factors of its CPUs × noise. A bad cell is too slow and
+//! correct when measured again, like a disturbed pass. [`Machine::settled`] simulates remeasurement.
 
 use super::published::{TrueLevel, Truth};
 use coretalk_model::infer::{Observation, Structure, infer};
@@ -9,10 +9,9 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Matrix};
 use std::collections::BTreeSet;
 
-/// What passes over a matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct Weather {
-    /// Standard deviation of the noise, relative.
+    /// Relative standard deviation of the noise.
     pub noise: f64,
     /// Share of bad cells, 1.3 to 4 times too slow.
     pub bad: f64,
@@ -20,15 +19,13 @@ pub struct Weather {
     pub step: f64,
 }
 
-/// A made-up machine.
 pub struct Machine {
-    /// True latencies, row by row.
     true_ns: Vec<f64>,
     pub truth: Truth,
     cpus: usize,
 }
 
-/// How often cells that do not fit are measured again.
+/// Maximum number of times that cells that do not fit are remeasured.
 const ROUNDS: u64 = 4;
 
 impl Machine {
@@ -41,7 +38,6 @@ impl Machine {
         Machine { true_ns, truth, cpus }
     }
 
-    /// The same machine with its CPUs numbered at random.
     pub fn renumbered(self, key: Key) -> Machine {
         let mut names: Vec<u32> = (0..self.cpus as u32).collect();
         key.shuffle(&mut names);
@@ -72,13 +68,12 @@ impl Machine {
         ns
     }
 
-    /// One measurement of every pair.
     pub fn measured(&self, weather: Weather, key: Key) -> Matrix<Option<Observation>> {
         let cpus = (0..self.cpus as u32).map(CpuId).collect();
         Matrix::symmetric(cpus, |row, column| Some(Observation::bare(self.read(row, column, weather, key))))
     }
 
-    /// What is found after suspect cells were measured again.
+    /// The inferred structure after remeasuring suspect cells.
     pub fn settled(&self, weather: Weather, key: Key) -> Structure {
         let mut observed = self.measured(weather, key);
         let mut structure = infer(&observed).unwrap();
@@ -95,7 +90,7 @@ impl Machine {
                 break;
             }
             for [low, high] in due {
-                // Twice, as the session does: an interval is believed where both agree.
+                // Twice, as in a session, which accepts a value if both agree.
                 let fresh =
                     [0, 1].map(|pass| self.read(high.max(low), high.min(low), weather, key.with(pass)));
                 let cell = observed.get_mut(high, low).unwrap();
@@ -111,12 +106,11 @@ impl Machine {
     }
 }
 
-/// A level of a planted tree.
 #[derive(Debug, Clone, Copy)]
 struct Tier {
-    /// Groups of the next finer tier (CPUs at the finest) in a group of this one.
+    /// Groups of the next finer tier (CPUs at the finest) per group of this one.
     pub parts: usize,
-    /// Latency inside, in nanoseconds.
+    /// Latency inside a group, in nanoseconds.
     pub ns: f64,
 }
 
@@ -144,7 +138,7 @@ fn tree(tiers: &[Tier]) -> Machine {
     })
 }
 
-/// A random tree of up to four levels below the machine, with threads of 1, 2, 4 or 8, gaps as different as real ones.
+/// A random tree of up to four levels below the machine, with 1, 2, 4 or 8 threads per core and realistic gaps.
 pub fn random_tree(key: Key) -> Machine {
     let pick = |at: u64, from: &[usize]| from[key.with(at).below(0, from.len() as u64) as usize];
     let smt = pick(1, &[1, 1, 2, 2, 2, 4, 8]);
@@ -175,7 +169,7 @@ pub fn random_tree(key: Key) -> Machine {
     tree(&tiers)
 }
 
-/// Groups of four or more cores that lie 1.085 to 1.15 times as far from each other as inside, as dies of one package do.
+/// Groups of at least four cores, with latencies across 1.085 to 1.15 times those inside, as between dies.
 pub fn small_steps(key: Key) -> Machine {
     let smt = 1 + key.below(1, 2) as usize;
     let threads = (smt > 1).then_some(Tier { parts: smt, ns: 12.0 });
@@ -189,7 +183,7 @@ fn cpus_limit(smt: usize) -> usize {
     192 / smt / 2
 }
 
-/// Fast cores with two threads each, and modules of four slow cores whose inside is slower than the way out.
+/// Fast cores with two threads each, and modules of four slow cores with higher latency inside than to other CPUs.
 fn hybrid(fast: usize, modules: usize) -> Machine {
     let cpus = 2 * fast + 4 * modules;
     let pairs = (0..fast)
@@ -219,7 +213,7 @@ pub fn random_hybrid(key: Key) -> Machine {
     hybrid(6 + key.below(1, 3) as usize, 1 + key.below(2, 4) as usize)
 }
 
-/// Two sockets of clusters, one of which is as slow inside as across: lines live at home.
+/// Two sockets of clusters, one of which has the same latency inside as across: lines are at their home node.
 pub fn slow_socket(smt: usize) -> Machine {
     let socket = 4 * 4 * smt;
     let sizes: Vec<usize> = [smt, 4 * smt].into_iter().filter(|&size| size > 1).collect();
@@ -244,11 +238,11 @@ pub fn slow_socket(smt: usize) -> Machine {
     machine
 }
 
-/// Two sockets of which some CPUs may not be used: groups of different sizes.
+/// Two sockets with some unusable CPUs: groups of different sizes.
 pub fn partial(key: Key) -> Machine {
     let whole =
         tree(&[Tier { parts: 2, ns: 8.0 }, Tier { parts: 12, ns: 48.0 }, Tier { parts: 2, ns: 130.0 }]);
-    // Whole cores are gone, more of one socket than of the other.
+    // Removes whole cores, more of one socket than of the other.
     let gone: BTreeSet<usize> = (0..24)
         .filter(|&core| key.uniform(core) < if core < 12 { 0.1 } else { 0.5 })
         .map(|core| core as usize)
@@ -269,7 +263,6 @@ pub fn partial(key: Key) -> Machine {
     Machine::new(kept.len(), levels, |a, b| whole.true_ns[kept[a] * 48 + kept[b]])
 }
 
-/// Machines without groups, by name.
 pub const FLAT: [&str; 8] =
     ["equal", "offsets", "slower-of-two", "two-core-types", "bad-cpu", "ring", "mesh", "unpinned"];
 

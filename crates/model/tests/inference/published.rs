@@ -1,5 +1,5 @@
-//! The published matrices with what is known of their machines; the same made worse, what an algorithm that knows the files
-//! by heart would fail at; and what was found against what is true.
+//! The published matrices with the known structure of their machines, disturbed copies of them, which defeat an
+//! algorithm fitted to these files, and the scoring of inferred levels.
 
 use coretalk_model::formats::read_matrices;
 use coretalk_model::infer::{Observation, Structure};
@@ -15,7 +15,7 @@ pub struct Published {
     pub truth: Truth,
 }
 
-/// Every published matrix; `None` where the data is absent, which is said.
+/// Every published matrix; `None`, with a message, if the data is absent.
 pub fn all(test: &str) -> Option<Vec<Published>> {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("CORETALK_TEST_DATA").map_or_else(default, PathBuf::from);
@@ -36,7 +36,7 @@ pub fn all(test: &str) -> Option<Vec<Published>> {
     Some(truth.as_object().unwrap().iter().map(one).collect())
 }
 
-/// Ground truth counts rows of the file, whatever its labels.
+/// The ground truth refers to rows of the file, whatever its labels.
 fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
     let named = [
         ("smt_pairs", "smt"),
@@ -53,7 +53,7 @@ fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
         };
         let mut groups: Vec<CpuSet> = groups.iter().map(group).collect();
         groups.retain(|group| group.len() > 1);
-        // One group of everybody, or none of two, divides nothing.
+        // A single group of all CPUs, or no group of two, is no level.
         if groups.first().is_some_and(|first| first.len() < cpus.len()) {
             levels.push(TrueLevel { groups, clear: value["signal"][signal] == "clear" });
         }
@@ -62,7 +62,7 @@ fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
     Truth { levels, without_structure }
 }
 
-/// The mean of both directions; one where the other is missing.
+/// The mean of both directions, or the only one.
 pub fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<f64> {
     let value = |row, column| observed.get(row, column).copied().flatten().map(|seen| seen.value);
     match (value(a, b), value(b, a)) {
@@ -71,11 +71,10 @@ pub fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> 
     }
 }
 
-/// Ways to make a file worse.
 pub const DISTURBANCES: [&str; 8] =
     ["renumbered", "noise", "outliers", "missing", "removed", "offsets-5", "offsets-15", "coarse"];
 
-/// One disturbed copy; `None` where the kind leaves nothing to test.
+/// One disturbed copy; `None` if the kind leaves nothing to test.
 pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
     let n = file.observed.len();
     let cell = |a: usize, b: usize| both_ways(&file.observed, a, b);
@@ -89,7 +88,7 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
     let mut values: Vec<f64> =
         (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).filter_map(|(a, b)| cell(a, b)).collect();
     values.sort_by(f64::total_cmp);
-    // A clock whose step is a third of the fastest pairs.
+    // A clock with a step of a third of the fastest pairs.
     let step = values[values.len() / 50].max(1e-3) / 3.0;
     let change = |a: usize, b: usize, value: f64| -> Option<f64> {
         let at = of_pair(a, b);
@@ -121,8 +120,8 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
     for level in &file.truth.levels {
         let mut groups: Vec<CpuSet> = level.groups.iter().map(renamed).collect();
         groups.retain(|group| group.len() > 1);
-        // What is left of a level may be too little to show: fewer than three groups of several CPUs, or less than
-        // a quarter of the CPUs.
+        // The rest of a level may be too small to detect: fewer than two groups of several CPUs, or less than a quarter
+        // of the CPUs.
         let covered: usize = groups.iter().map(CpuSet::len).sum();
         let shows = groups.len() >= 2 && covered * 4 >= order.len();
         if groups.first().is_some_and(|first| first.len() < order.len()) {
@@ -132,31 +131,28 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
     (order.len() >= 3).then(|| Published { name: file.name.clone(), observed, truth })
 }
 
-/// A level of a machine.
 #[derive(Debug, Clone)]
 pub struct TrueLevel {
     pub groups: Vec<CpuSet>,
-    /// Whether the latencies show it clearly, so that it has to be found.
+    /// Whether the latencies show it clearly, so that it must be found.
     pub clear: bool,
 }
 
-/// What is true of a machine.
 #[derive(Debug, Clone, Default)]
 pub struct Truth {
     pub levels: Vec<TrueLevel>,
-    /// Whether no level at all may be found.
+    /// Whether no level may be found.
     pub without_structure: bool,
 }
 
-/// What was found against what is true.
 #[derive(Debug, Clone, Default)]
 pub struct Judgement {
     /// Clear levels, and those found exactly.
     pub clear: usize,
     pub found: usize,
-    /// Groups that cut across a true one.
+    /// Groups that intersect a true one.
     pub wrong: usize,
-    /// More levels than the machine has plus one, or one where there is none.
+    /// More than one level too many, or any level on a machine without.
     pub too_many: bool,
 }
 
@@ -194,7 +190,6 @@ fn same(a: &[CpuSet], b: &[CpuSet]) -> bool {
     a.len() == b.len() && a.iter().all(|group| b.contains(group))
 }
 
-/// Sums over many machines.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub machines: usize,

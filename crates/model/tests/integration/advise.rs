@@ -1,4 +1,4 @@
-//! Placements whose best is known: planted in large graphs, by looking at all of them in small ones.
+//! Advice on graphs with a known best placement: planted in large graphs, found exhaustively in small ones.
 
 use coretalk_model::advise::{
     Advice, CpuDistances, Graph, Ground, Pattern, TooNear, advise, without_too_near,
@@ -8,7 +8,7 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Matrix, Topology};
 use std::collections::BTreeMap;
 
-/// 4 packages × 8 dies × 4 L3 × 8 cores with numbers drawn anew, so that ids say nothing.
+/// 4 packages × 8 dies × 4 L3 × 8 cores with random CPU numbers, so that ids carry no information.
 fn huge() -> (Topology, Vec<u32>) {
     let mut id: Vec<u32> = (0..1024).collect();
     Key::of(&[40]).shuffle(&mut id);
@@ -37,7 +37,6 @@ fn distances(topology: &Topology, noise: f64) -> CpuDistances {
     CpuDistances::new(cpus, ns, &CpuDistances::groups_of(topology))
 }
 
-/// Mean cost of threads on given CPUs.
 fn cost(graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> f64 {
     let position: BTreeMap<CpuId, usize> =
         distances.cpus().iter().enumerate().map(|(at, &cpu)| (cpu, at)).collect();
@@ -108,7 +107,6 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
     }
 }
 
-/// The least cost of all placements.
 fn exhaustive(graph: &Graph, distances: &CpuDistances) -> f64 {
     fn descend(graph: &Graph, distances: &CpuDistances, cpus: &mut Vec<usize>, cost: f64, best: &mut f64) {
         let thread = cpus.len();
@@ -188,7 +186,7 @@ fn no_simple_order_and_no_random_placement_is_better() {
     }
 }
 
-/// Sixteen CPUs in two halves, 20 ns inside and 80 across, read with an error of one percent and trusted to two.
+/// Sixteen CPUs in two halves, 20 ns inside and 80 across, measured with 1 % error and 2 % uncertainty.
 fn read_distances(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> CpuDistances {
     let cpus: Vec<CpuId> = (0..16).map(CpuId).collect();
     let observed = Matrix::symmetric(cpus.clone(), |row, column| {
@@ -213,21 +211,21 @@ fn of_placements_that_cannot_be_told_apart_the_simplest_is_taken() {
         let advised = |half_of: fn(u32) -> u32, second_half: f64| -> Vec<u32> {
             let advice = advise(&graph, &read_distances(half_of, second_half, seed), seed);
             assert_eq!(advice.ground, Ground::Latency, "{pattern:?}, seed {seed}");
-            // What is left open covers what was given up for a plain order.
+            // The slack covers the cost of preferring a simple order.
             assert!(advice.slack.unwrap() < 0.12, "{pattern:?}, seed {seed}: {:?}", advice.slack);
             advice.cpus.iter().map(|cpu| cpu.0).collect()
         };
         let what = format!("{pattern:?}, seed {seed}");
         assert_eq!(advised(|cpu| cpu / 8, 20.0), [0, 1, 2, 3, 4, 5], "{what}");
         assert_eq!(advised(|cpu| cpu % 2, 20.0), [0, 2, 4, 6, 8, 10], "{what}");
-        // A half that is shown to be better is taken, from its first CPU on.
+        // A significantly better half is used, from its first CPU on.
         assert_eq!(advised(|cpu| cpu / 8, 15.0), [8, 9, 10, 11, 12, 13], "{what}");
     }
 }
 
 #[test]
 fn far_groups_that_differ_do_not_hide_what_near_ones_gain() {
-    // Cores of four threads, 41 ns inside; between cores 149 and more, by which cores they are.
+    // Cores of four threads, 41 ns inside; 149 ns and more between cores, depending on the cores.
     let cpus: Vec<CpuId> = (0..64).map(CpuId).collect();
     let cores = (0..16).map(|core| (4 * core..4 * core + 4).map(CpuId).collect()).collect::<Vec<CpuSet>>();
     let observed = Matrix::symmetric(cpus.clone(), |a, b| {
@@ -267,7 +265,7 @@ fn a_pair_that_is_too_near_to_fit_draws_no_thread() {
         pair == [CpuId(0), CpuId(5)] && (value - 3.0).abs() < 0.2 && (fits - 30.0).abs() < 1.0,
         "{near:?}"
     );
-    // What is too far keeps its value.
+    // Cells that are too slow keep their values.
     assert_eq!(counted.get(9, 8), observed.get(9, 8));
     let groups = ["0-3", "4-7", "8-11"].map(|cpus| cpus.parse().unwrap()).to_vec();
     let pairs = Graph::of_pattern(Pattern::AllToAll, 2);

@@ -1,4 +1,4 @@
-//! What of one side is held against what of the other, and what may share a column of a table, of made-up machines.
+//! Which levels and pairs of two artificial machines are compared, and which share a column of a table.
 
 use super::compare::{alignment, dataset, side};
 use coretalk_model::compare::{
@@ -10,7 +10,7 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuSet, Domain, Level, Topology};
 use std::collections::BTreeMap;
 
-/// A file of bare numbers: `ns` of the distance between CPUs, which `name` calls by other numbers.
+/// A file of bare numbers: `ns` is the latency between CPUs, and `name` renumbers them.
 pub fn file(cpus: u32, seed: u64, name: impl Fn(u32) -> u32, ns: impl Fn(u32, u32) -> f64) -> Side {
     let row = |row: u32| -> String {
         let cell = |column: u32| {
@@ -23,12 +23,12 @@ pub fn file(cpus: u32, seed: u64, name: impl Fn(u32) -> u32, ns: impl Fn(u32, u3
     of_import(&read_matrices((0..cpus).map(row).collect::<String>().as_bytes()).unwrap())
 }
 
-/// Four groups of three, without threads: the shape of a Ryzen 9 3900X.
+/// Four groups of three CPUs without SMT, like a Ryzen 9 3900X.
 fn threes(a: u32, b: u32) -> f64 {
     if a / 3 == b / 3 { 40.0 } else { 84.0 }
 }
 
-/// Two groups of cores of two threads: the shape of a Ryzen 9 5900X with groups of 12.
+/// Two groups of cores with two threads, like a Ryzen 9 5900X for groups of 12.
 fn threads_in(group: u32) -> impl Fn(u32, u32) -> f64 {
     move |a, b| match (a / 2 == b / 2, a / group == b / group) {
         (true, _) => 7.5,
@@ -56,13 +56,13 @@ fn machines_of_other_groups_are_not_held_against_each_other() {
         let (alignment, levels, cells) = held(a, b);
         assert_eq!(*alignment.pairing(), Pairing::Nothing(Obstacle::Groups));
         assert_eq!((levels, cells), (Vec::new(), 0));
-        // What each has stands alone, with its own numbers.
+        // Each side's levels are reported alone, with their own numbers.
         let comparison = compare(a, b, &alignment, LeastEffect::DEFAULT);
         let alone: Vec<(Letter, &str, usize)> =
             comparison.datasets[0].alone.iter().map(|one| (one.of, one.level.as_str(), one.pairs)).collect();
         assert_eq!((alone.len(), alone[0].0, alone[4].0), (5, Letter::A, Letter::B), "{alone:?}");
     }
-    // Groups of four lie in groups of eight without cutting across them: most pairs of one number are not alike.
+    // Groups of four nest in groups of eight, but most pairs with equal numbers are not alike.
     let of = |group: u32| move |a: u32, b: u32| if a / group == b / group { 20.0 } else { 100.0 };
     let (fours, eights) = (file(32, 1, |cpu| cpu, of(4)), file(32, 2, |cpu| cpu, of(8)));
     assert_eq!(*held(&fours, &eights).0.pairing(), Pairing::Nothing(Obstacle::Groups));
@@ -73,13 +73,13 @@ fn machines_of_other_groups_are_not_held_against_each_other() {
 #[test]
 fn a_machine_under_other_numbers_is_the_same_by_level_and_says_nothing_of_pairs() {
     let a = file(24, 1, |cpu| cpu, threads_in(12));
-    // Siblings twelve apart instead of beside each other.
+    // Siblings are twelve apart instead of adjacent.
     let turned = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
     let same = named(&[("group-1", Verdict::Same), ("group-2", Verdict::Same), ("across", Verdict::Same)]);
     let (alignment, levels, cells) = held(&a, &file(24, 1, turned, threads_in(12)));
     assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Renumbered));
     assert_eq!((levels, cells), (same, 0));
-    // And where it has changed between the groups, that is found.
+    // A change between the groups is still found.
     let slower = |a: u32, b: u32| threads_in(12)(a, b) * if a / 12 == b / 12 { 1.0 } else { 1.3 };
     let (_, levels, _) = held(&a, &file(24, 2, turned, slower));
     assert_eq!(levels[2], ("across".to_owned(), Verdict::Slower));
@@ -97,7 +97,7 @@ fn more_cores_in_as_many_groups_are_compared_level_by_level() {
 
 #[test]
 fn cores_of_two_kinds_are_held_against_their_like_alone() {
-    // Pairs of threads, and as many CPUs alone behind them.
+    // SMT pairs, followed by CPUs without SMT.
     let hybrid = |fast: u32| {
         move |a: u32, b: u32| match (a / 2 == b / 2 && a.max(b) < fast, a.max(b) < fast) {
             (true, _) => 4.5,
@@ -108,7 +108,7 @@ fn cores_of_two_kinds_are_held_against_their_like_alone() {
     let of = |cpus: u32, seed: u64| file(cpus, seed, |cpu| cpu, hybrid(2 * cpus / 3));
     let (a, again, larger) = (of(24, 1), of(24, 2), of(30, 3));
     assert_eq!(*held(&a, &again).0.pairing(), Pairing::Pairs);
-    // Eight pairs of a file tell a level to 3 % or not; nothing is different.
+    // Eight pairs of a file resolve a level to 3 % at best; nothing is different.
     let levels = held(&a, &again).1;
     assert!(levels.iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
     assert_eq!(levels[1], ("across".to_owned(), Verdict::Same));
@@ -123,13 +123,13 @@ fn without_groups_only_what_is_flat_is_held_against_what_is_flat() {
     let (alignment, levels, cells) = held(&flat(8, 1, 50.0), &flat(12, 2, 60.0));
     assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Flat));
     assert_eq!((levels, cells), (named(&[("all", Verdict::Slower)]), 0));
-    // A row of CPUs, each as far from the next: no groups, and another thing than all alike.
+    // CPUs in a row with equal steps: no groups, but not uniform either.
     let row = |seed: u64| file(12, seed, |cpu| cpu, |a, b| 30.0 + 4.0 * f64::from(a.abs_diff(b)));
     assert_eq!(*held(&row(1), &flat(12, 2, 50.0)).0.pairing(), Pairing::Nothing(Obstacle::Patterns));
     let (alignment, levels, cells) = held(&row(1), &row(2));
     assert_eq!(*alignment.pairing(), Pairing::Pairs);
     assert_eq!((levels, cells), (named(&[("all", Verdict::Same)]), 66));
-    // One pair has no groups to go by.
+    // A single pair has no groups to match.
     let two = |labels: [u32; 2], ns: f64| {
         let text = format!("CPU {} {}\n{} 0 {ns}\n{} {ns} 0\n", labels[0], labels[1], labels[0], labels[1]);
         of_import(&read_matrices(text.as_bytes()).unwrap())
@@ -149,11 +149,11 @@ fn the_same_numbers_are_the_same_without_any_interval() {
         let comparison = compare(a, b, &Alignment::between(a, b), LeastEffect(least));
         comparison.datasets[0].levels[0].difference.clone()
     };
-    // Six pairs of one file, held to better than files can be known.
+    // Six pairs of the same file, at a smaller margin than files can resolve.
     let found = one(&few, &few, 0.001);
     assert_eq!((found.verdict, found.possible.slower || found.possible.faster), (Verdict::Same, false));
     assert_eq!(found.reason, Some("identical numbers"));
-    // A run against itself, in which everything changed state.
+    // A run compared with itself, in which every cell changed state.
     let mut moved = side(dataset(2, |_, _| 1.0));
     for reading in moved.datasets[0].readings.values_mut() {
         reading.steady = false;
@@ -218,10 +218,10 @@ fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
     };
     assert_eq!(doubtful(&threads, &clusters), ("across".to_owned(), 14.0));
     assert_eq!(doubtful(&clusters, &threads), ("across".to_owned(), 14.0));
-    // Under other numbers, and without groups, it is the same question.
+    // The same applies after renumbering, and without groups.
     assert_eq!(doubtful(&threads, &file(16, 3, |cpu| cpu % 8 * 2 + cpu / 8, twos(60.0, 260.0))).1, 14.0);
     assert_eq!(doubtful(&file(8, 1, |cpu| cpu, |_, _| 20.0), &file(8, 2, |cpu| cpu, |_, _| 90.0)).1, 5.0);
-    // Who knows what the CPUs are is told of a machine that takes half as long again.
+    // With the same CPU model, a machine that is slower by half is compared.
     let of_model = |factor: f64, seed: u64| {
         let mut side = file(16, seed, |cpu| cpu, twos(7.7 * factor, 19.0 * factor));
         side.facts.insert(Fact::CpuModel, "of one model".into());
@@ -229,7 +229,7 @@ fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
     };
     let (alignment, levels, _) = held(&of_model(1.0, 1), &of_model(1.5, 2));
     assert_eq!((alignment.pairing(), levels[1].1), (&Pairing::Pairs, Verdict::Slower));
-    // And so is whose pairs lie as they did, each beside its like.
+    // So are sides with a high correlation pair by pair.
     let on_a_mesh = |factor: f64, seed: u64| {
         file(
             16,
@@ -262,12 +262,12 @@ fn a_level_whose_times_are_doubtful_blocks_no_other() {
         alone.iter().map(|one| (one.of, one.pairs)).collect::<Vec<_>>(),
         [(Letter::A, 144), (Letter::B, 144)]
     );
-    // Under other numbers the same, by level.
+    // After renumbering, levels give the same.
     let turned = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
     let renumbered = |a: u32, b: u32| if a / 12 == b / 12 { threads_in(12)(a, b) } else { 126.0 };
     let (alignment, levels, _) = held(&a, &file(24, 3, turned, renumbered));
     assert_eq!((alignment.pairing(), levels.len()), (&Pairing::Levels(Likeness::Renumbered), 2));
-    // Who insists is told of all of them.
+    // A forced comparison includes all levels.
     let forced = Alignment::forced(&a, &b);
     let levels = &compare(&a, &b, &forced, LeastEffect::DEFAULT).datasets[0].levels;
     assert_eq!((forced.is_forced(), levels.len()), (true, 3));
@@ -303,7 +303,7 @@ fn disturbed_cells_of_a_level_are_no_other_numbering() {
 
 #[test]
 fn relations_mean_the_same_where_both_report_what_lies_below_them() {
-    // A reports who shares a cache; B does not, so that what it calls one package is both.
+    // A reports shared caches; B does not, so that its package level mixes both.
     let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
     let of = |domains: Vec<Domain>| Some(Topology::new("0-15".parse().unwrap(), domains, BTreeMap::new()));
     let caches = [domain(Level::L3, "0-7"), domain(Level::L3, "8-15"), domain(Level::Package, "0-15")];
@@ -334,7 +334,7 @@ fn numbers_on_coarse_steps_are_not_shown_to_be_the_same() {
     assert_eq!(itself.datasets[0].levels[0].difference.verdict, Verdict::Same);
 }
 
-/// What stands in each column of a table of some sides: their positions, and the medians of latencies.
+/// The columns of a table of sides: positions of sides, and their median latencies.
 pub fn columns_of(sides: &[Side]) -> BTreeMap<String, Vec<(usize, f64)>> {
     let with_levels: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let table = overview(&with_levels);
@@ -359,7 +359,7 @@ fn columns_of_a_table_hold_what_is_alike() {
     ];
     let tables: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let table = overview(&tables);
-    // Nothing tells any two of these to be the same thing.
+    // No two of these are known to be the same level.
     let columns = "all groups-of-2-kind-2 groups-of-2-kind-3 larger-groups-1-kind-1 larger-groups-1-kind-2";
     let columns = format!("{columns} across-kind-1 across-kind-2 across-kind-3");
     let names: Vec<String> = table.groups.iter().map(ToString::to_string).collect();
@@ -381,7 +381,7 @@ fn columns_of_a_table_hold_what_is_alike() {
 
 #[test]
 fn machines_of_one_kind_share_columns_where_their_times_are_plausible() {
-    // Clusters of two cores lie like cores of two threads, and take eight times as long.
+    // Clusters of two cores have the shape of SMT siblings, but eight times their latency.
     let clusters = |a: u32, b: u32| 8.0 * threads_in(12)(a, b);
     let sides = [
         file(24, 1, |cpu| cpu, threads_in(12)),
@@ -394,7 +394,7 @@ fn machines_of_one_kind_share_columns_where_their_times_are_plausible() {
         assert_eq!(of(&format!("{level}-kind-1")), [0, 1], "{columns:?}");
         assert_eq!(of(&format!("{level}-kind-2")), [2], "{columns:?}");
     }
-    // Of one kind alone there is nothing to tell apart.
+    // With only one kind, no distinction is needed.
     let names: Vec<String> = columns_of(&sides[..2]).into_keys().collect();
     assert_eq!(names, ["across", "groups-of-2", "larger-groups-1"]);
 }
@@ -410,7 +410,7 @@ fn relations_share_a_column_where_both_reports_mean_the_same() {
         topology: Some(Topology::new(all.clone(), domains, BTreeMap::new())),
         ..side(dataset(1, |_, _| 1.0))
     };
-    // Pairs of the whole machine leave an L3 in one; in the next nobody says who shares one.
+    // Pairs at machine level differ in their L3 on the first and last side; the other does not report L3.
     let columns = columns_of(&[of(caches.clone()), of(packages), of(caches)]);
     let of =
         |name: &str| columns.get(name).map(|rows| rows.iter().map(|(side, _)| *side).collect::<Vec<_>>());

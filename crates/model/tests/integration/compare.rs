@@ -1,4 +1,4 @@
-//! Comparisons of made-up results whose differences are known, of any probe.
+//! Comparisons of artificial results with known differences, for any probe.
 
 use super::alignment::file;
 use coretalk_model::compare::{
@@ -10,13 +10,12 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Domain, Level, Topology};
 use std::collections::BTreeMap;
 
-/// Two L3 of eight CPUs.
 fn topology() -> Topology {
     let l3 = |list: &str| Domain { level: Level::L3, cpus: list.parse().unwrap(), os_id: None };
     Topology::new("0-15".parse().unwrap(), vec![l3("0-7"), l3("8-15")], BTreeMap::new())
 }
 
-/// A quiet map: cells repeat within 0.5 % and claim ± 2 %.
+/// A quiet map: cells repeat within 0.5 % and report ± 2 %.
 pub fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
     let mut readings = BTreeMap::new();
     for b in 0..16u32 {
@@ -61,13 +60,12 @@ fn verdicts(a: &Side, b: &Side) -> Vec<(String, Verdict)> {
     levels.map(|level| (level.level.clone(), level.difference.verdict)).collect()
 }
 
-/// Whether a pair of [`noisy`] maps was disturbed in a run.
 fn is_disturbed(seed: u64, [a, b]: [CpuId; 2], share: f64) -> bool {
     Key::of(&[93, seed]).uniform(u64::from(a.0 * 32 + b.0)) < share
 }
 
-/// Maps of one unchanged machine of three levels: each run draws the error of a cell, that of a CPU, which all its pairs
-/// share, and that of all pairs. This share of the cells was disturbed, and is off by a twentieth.
+/// Maps of one unchanged machine of three levels. Each run draws an error per cell, per CPU (shared by its pairs) and
+/// for all pairs; the share `disturbed` of the cells has an additional error of 5 %.
 fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
     let l3 = |cpu: u32| cpu / 8;
     let mut readings = BTreeMap::new();
@@ -184,7 +182,7 @@ fn what_all_pairs_share_is_one_verdict_and_no_evidence_of_a_pair() {
         side.datasets[0].readings.values_mut().for_each(|reading| reading.value.deviation = None);
         side
     };
-    // Files share 1.5 %: of 2.5 % of everything nothing is known, nor of any pair, and 5 % are shown.
+    // Files share an uncertainty of 1.5 %: a change of everything by 2.5 % is undecided, also per pair; 5 % is found.
     for (factor, expected) in [(1.025, Verdict::CannotTell), (1.05, Verdict::Slower), (0.95, Verdict::Faster)]
     {
         let (a, b) = (shifted(1, 1.0, 1.0), shifted(2, factor, 1.2));
@@ -201,7 +199,7 @@ fn what_all_pairs_share_is_one_verdict_and_no_evidence_of_a_pair() {
             dataset.cells.iter().filter(|cell| cell.departs).map(|cell| &cell.key).collect();
         assert_eq!(departing, [&ReadingKey::Pair([CpuId(2), CpuId(9)])], "{factor}");
     }
-    // One level that changed by itself is no change of all.
+    // A change of one level is not a change of everything.
     let far = side(dataset(2, |x, y| if (x < 8) == (y < 8) { 1.0 } else { 1.06 }));
     let comparison = compare(&shifted(1, 1.0, 1.0), &far, &alignment(), LeastEffect::DEFAULT);
     assert_eq!(comparison.datasets[0].together, None);
@@ -287,7 +285,7 @@ fn too_little_is_known_to_tell() {
         side(map)
     };
     assert_eq!(verdicts(&few(1.0), &few(1.06)), [("l3".into(), Verdict::CannotTell)]);
-    // The same pairs without any interval.
+    // The same pairs without intervals.
     let bare = |factor: f64| {
         let mut side = few(factor);
         for reading in side.datasets[0].readings.values_mut() {
@@ -348,7 +346,7 @@ fn a_file_equals_itself_and_is_not_known_beyond_its_numbers() {
     let comparison = compare(&file, &file, &Alignment::by_number(Levels::one()), LeastEffect::DEFAULT);
     let [all] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };
     assert_eq!((all.level.as_str(), all.pairs, all.difference.verdict), ("all", [66; 2], Verdict::Same));
-    // Not even the same numbers are the same machine to better than what files leave unsaid.
+    // Even identical numbers do not show that machines agree better than the uncertainty of files.
     assert!(all.difference.within.unwrap() > 0.02);
 }
 

@@ -1,5 +1,5 @@
-//! Matrices with one thing wrong, made up: each doubt is found with its cells, and clean ones have none; and what `lint` says
-//! of the published matrices, held against what is known of them, where the data are present.
+//! Artificial matrices with one defect each: every doubt is found with its cells, and clean matrices have none; and the
+//! doubts about published matrices, compared with their known defects if the data is present.
 
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A matrix as a file would bring it.
 fn file(n: u32, ns: impl Fn(u32, u32) -> f64) -> ImportedMatrix {
     let cpus = (0..n).map(CpuId).collect();
     let matrix = Matrix::symmetric(cpus, |row, column| Some(ns(row as u32, column as u32)));
@@ -58,7 +57,7 @@ fn machines_of_many_kinds_are_clean() {
         };
         level * noise(4, a, b)
     };
-    // Two cores of one kind beside six of another; levels at equal distances.
+    // Two cores of one kind and six of another; and levels at equal distances.
     let clusters = |a: u32, b: u32| if (a < 2) == (b < 2) { 20.0 } else { 110.0 } * noise(9, a, b);
     let even = |a: u32, b: u32| {
         let shared = (0..3).find(|level| a >> (level + 1) == b >> (level + 1)).unwrap_or(3);
@@ -78,8 +77,7 @@ fn machines_of_many_kinds_are_clean() {
     }
 }
 
-/// What is doubted by itself: a pair that is wrong for one of these reasons may not fit the groups either, and `topology`
-/// counts it so.
+/// Doubts other than `Unfit`: a pair with another defect may not fit its group either, and `topology` reports that.
 fn doubts_of(matrix: &ImportedMatrix) -> Vec<Doubt> {
     lint(matrix).into_iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. })).collect()
 }
@@ -145,7 +143,7 @@ fn levels_at_equal_distances_and_a_slow_cpu_are_no_clock() {
 
 #[test]
 fn one_step_of_a_coarse_clock_is_no_level() {
-    // Neighbours are a tenth nearer, which the clock shows as one step or none.
+    // Neighbours are 10 % nearer, which the clock shows as one step or none.
     let coarse = file(16, |a, b| {
         let level = if a / 2 == b / 2 { 15.6 } else { 20.8 };
         level + 5.2 * f64::from(u32::from((a * 7 + b * 3) % 11 == 0))
@@ -154,7 +152,7 @@ fn one_step_of_a_coarse_clock_is_no_level() {
     assert_eq!(infer(&observed).unwrap().levels.len(), 1);
     let stepped = infer_of_step(&observed, 5.2).unwrap();
     assert_eq!(stepped.levels, [], "{:?}", stepped.shape);
-    // Two steps are more than one.
+    // At half the step size, the difference is two steps and counts.
     assert_eq!(infer_of_step(&observed, 2.6).unwrap().levels.len(), 1);
 }
 
@@ -190,7 +188,7 @@ fn a_copy_in_one_direction_of_a_file_with_both_is_named() {
     };
     let once = |row: u32, column: u32| server(row.max(column), row.min(column)) * noise(15, row, column);
     assert_eq!(kinds(&directed(&once)), []);
-    // Row 5 is that of 3, column 5 is not that of column 3.
+    // Row 5 copies row 3, but column 5 does not copy column 3.
     let row =
         directed(&|row, column| if row == 5 && column != 3 { once(3, column) } else { once(row, column) });
     let doubts = lint(&row);
@@ -246,7 +244,7 @@ fn single_steps_of_the_clock_of_a_published_file_are_no_finding() {
 
 #[test]
 fn pairs_that_contradict_each_other_are_doubtful() {
-    // Threads of four cores, and a near pair from the first to the second and from there to the third.
+    // SMT siblings of four cores, with near pairs from the first core to the second and from there to the third.
     let chained = |a: u32, b: u32| {
         let is_near = a / 2 == b / 2 || (b, a) == (0, 2) || (b, a) == (3, 4);
         noise(14, a, b) * if is_near { 20.0 } else { 60.0 }
@@ -299,7 +297,7 @@ fn two_directions_that_differ_are_seen_and_rounding_is_not() {
 
 #[test]
 fn threads_that_wander_show_no_structure() {
-    // Where each thread was for this pair is drawn anew.
+    // The position of each thread is drawn again for every pair.
     let wandering = |a: u32, b: u32| {
         let key = Key::of(&[6, u64::from(a)]);
         let [x, y] = [1, 2].map(|which| key.with(which).below(u64::from(b), 6));
@@ -347,7 +345,7 @@ fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
 
 #[test]
 fn one_cell_makes_no_cpu_odd() {
-    // A cluster of two beside one of six, one cell of which is missing or disturbed.
+    // A cluster of two and one of six, with one cell missing or disturbed.
     let cell = |a: u32, b: u32| if (a < 2) == (b < 2) { 20.0 } else { 110.0 } * noise(9, a, b);
     for at in [(1, 0), (2, 0), (7, 2), (5, 4)] {
         for ns in [f64::NAN, 7.0, 60.0] {
@@ -360,7 +358,7 @@ fn one_cell_makes_no_cpu_odd() {
             assert!(!kinds(&imported).contains(&Kind::OddCpu), "{at:?} {ns}");
         }
     }
-    // Groups of five and four: the median of a row is that of near pairs or of far ones by a single cell.
+    // Groups of five and four: a single cell decides whether the median of a row is a near or a far pair.
     let halves = file(9, |a, b| match (a, b) {
         (4, 3) => 60.0,
         _ if (a < 5) == (b < 5) => 20.0,
@@ -369,8 +367,7 @@ fn one_cell_makes_no_cpu_odd() {
     assert!(!kinds(&halves).contains(&Kind::OddCpu), "{:?}", lint(&halves));
 }
 
-/// What is known of files that are not clean: the words of the index of the data, or where it is silent what the
-/// numbers themselves show beyond doubt (marked so).
+/// Known defects of files: stated in the index of the data, or evident from the numbers (marked so).
 const KNOWN: &[(&str, &[Kind])] = &[
     ("amd-epyc-7601-dual", &[Kind::TaintedHome, Kind::FirstCpu]),
     ("amd-epyc-7702-dual", &[Kind::TaintedHome]),
@@ -392,7 +389,7 @@ const KNOWN: &[(&str, &[Kind])] = &[
     ("intel-core-i7-12700k-8p", &[Kind::OddCpu]),
     // By the numbers: 120 cells on seven values 6.67 ns apart.
     ("nxp-lx2160a", &[Kind::ClockComb]),
-    // By the numbers: CPU 0 and its sibling 12.2 against 8.2 ns, and 13 against 7.4.
+    // By the numbers: CPU 0 and its sibling 12.2 instead of 8.2 ns, and 13 instead of 7.4.
     ("intel-xeon-e5-2630v4-dual", &[Kind::FirstCpu]),
     ("intel-xeon-gold-6242-dual", &[Kind::FirstCpu]),
 ];
@@ -408,9 +405,9 @@ fn doubts_about_published_matrices_are_those_that_are_known() {
         let found: BTreeSet<Kind> = matrices.iter().flat_map(kinds).collect();
         let known = KNOWN.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, kinds)| kinds);
         let known: BTreeSet<Kind> = known.iter().copied().collect();
-        // With both directions small differences are real whether anybody named them or not.
+        // With both directions, small differences are real even if the index does not mention them.
         let directed = !matrices[0].matrix.is_symmetric();
-        // Which pairs fit is the inference's to say: `what_is_doubted_is_what_is_inferred`.
+        // Unfit pairs are covered by `what_is_doubted_is_what_is_inferred`.
         let beyond: Vec<&Kind> = found
             .difference(&known)
             .filter(|kind| **kind != Kind::Unfit && !(directed && **kind == Kind::Asymmetry))

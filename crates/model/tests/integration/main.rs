@@ -1,4 +1,4 @@
-//! Tests of the crate from outside, on made-up machines whose truth is known and on published data.
+//! Integration tests on artificial machines with known structure and on published data.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod advise;
@@ -12,7 +12,7 @@ mod written_matrices;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the shared data, which the project does not carry; `None`, said, where it is absent.
+/// The folder of the shared data, which is not part of the project; `None`, with a message, if absent.
 fn data(test: &str) -> Option<PathBuf> {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("CORETALK_TEST_DATA").map_or_else(default, PathBuf::from);
@@ -24,7 +24,6 @@ fn data(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// The files of the published matrices.
 fn matrix_files(data: &Path) -> Vec<PathBuf> {
     let listed = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =

@@ -15,7 +15,7 @@ macro_rules! sample {
 /// Name, content, format, and the full square row by row.
 pub(super) type Sample = (&'static str, &'static [u8], FormatId, &'static str);
 
-/// The first matrix of each sample, `-` where nothing is known.
+/// The first matrix of each sample; `-` is unknown.
 pub(super) const SAMPLES: &[Sample] = &[
     ("A", sample!("core-to-core.csv"), FormatId::BareCsv, "0 1 2 3 | 7.25 | 20.125 21.5 | 22 19.75 6.875"),
     (
@@ -62,7 +62,6 @@ pub(super) const SAMPLES: &[Sample] = &[
     ),
 ];
 
-/// CPUs, then the rows: up to the diagonal for a symmetric matrix.
 fn shown(matrix: &Matrix<Option<f64>>) -> String {
     let cell = |row, column| match matrix.get(row, column).copied().flatten() {
         Some(value) => format!(" {value}"),
@@ -132,7 +131,7 @@ fn what_people_post_around_a_table_is_passed_over() {
     let report = std::str::from_utf8(sample!("core-to-core-report-1.2.txt")).unwrap();
     let each_line = |to: &dyn Fn(&str) -> String| report.lines().map(to).collect::<Vec<_>>().join("\n");
     for posted in [
-        // Quoted in a mail, indented as code, and in the colours that the tool writes into files too.
+        // Quoted in a mail, indented as code, and in the terminal colours that the tool writes even into files.
         each_line(&|line| format!("> {line}")),
         each_line(&|line| format!(">> {line}").trim_end().to_owned()),
         each_line(&|line| format!("    {line}")),
@@ -154,10 +153,9 @@ fn what_people_post_around_a_table_is_passed_over() {
         let below = format!("{prompt}\n,,\n10,,\n30,31,\n");
         assert_eq!(shown(&one(below.as_bytes()).matrix), "0 1 2 | 10 | 30 31", "below {prompt}");
     }
-    // In a cell the signs are no prompt.
+    // Inside a cell, these characters are no prompt.
     let cells = "src,dst,model,median_ns\n0,1,A @ 2.3GHz,50\n0,2,B@2:1,60\n1,2,$5,61\n";
     assert_eq!(shown(&one(cells.as_bytes()).matrix), "0 1 2 | 50 | 60 61");
-    // Pairs that were not measured leave their places blank.
     let gaps = "1) CAS\n\n           0       1      10   \n      0\n      1\n     10  111±1    52±0 \n";
     assert_eq!(shown(&one(gaps.as_bytes()).matrix), "0 1 10 | - | 111 52");
 }
@@ -165,7 +163,7 @@ fn what_people_post_around_a_table_is_passed_over() {
 #[test]
 fn tables_that_people_write_by_hand_are_read() {
     for (text, expected) in [
-        // Bars with and without a rule, around rows or only between them, and in box drawing.
+        // Bars with and without a rule, around rows or only between them, and box drawing.
         ("|  |0 |1 |\n|0 |0.0|35.7|\n|1 |35.7|0.0|\n", "0 1 | 35.7"),
         ("| cpu | 4 | 6 |\n|-|-|-|\n| 4 | | 35.7 |\n| 6 | 35.7 | |\n", "4 6 | 35.7"),
         (
@@ -175,28 +173,27 @@ fn tables_that_people_write_by_hand_are_read() {
         ("   | 0 | 1\n---+---+---\n 0 | - | 5\n 1 | 5 | -\n", "0 1 | 5"),
         ("│ │ 0 │ 1 │\n├─┼───┼───┤\n│0│   │ 5 │\n│1│ 5 │   │\n", "0 1 | 5"),
         ("Results:\n\n|0.0|35.7|36.1|\n|35.7|0.0|5.5|\n|36.1|5.5|0.0|\n", "0 1 2 | 35.7 | 36.1 5.5"),
-        // Ids above and beside, with nothing in the corner.
+        // Ids above and at the left, without a corner.
         ("core0 core1\ncore0 0 35.7\ncore1 35.7 0\n", "0 1 | 35.7"),
         ("core0,core1,core2\ncore0,0,5,6\ncore1,5,0,7\ncore2,6,7,0\n", "0 1 2 | 5 | 6 7"),
         ("4 6 8\n4 0 35.7 6.5\n6 35.7 0 7.5\n8 6.5 7.5 0\n", "4 6 8 | 35.7 | 6.5 7.5"),
-        // Lists of pairs.
         ("0 <-> 1 : 19 ns\n0 <-> 2 : 46 ns\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | 46 47"),
         ("CPU 0 -> CPU 1: 19ns\nCPU 1 -> CPU 0: 20ns\n", "0 1 | - 19 | 20 -"),
         ("core0 ↔ core4 = 19.5 ± 0.4 cycles\n", "0 4 | 19.5"),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : n/a\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | - 47"),
         ("0 <-> 1 : - ns\n0 <-> 2 : 46 ns\n1 <-> 2 : 47 ns\n", "0 1 2 | - | 46 47"),
         ("From 0:\n0 <-> 1 : 19 ns\n0 <-> 2 : 46 ns\n\nFrom 1:\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | 46 47"),
-        // Columns of other names; the median, else the mean.
+        // Columns with other names; the median, else the mean.
         ("LocalCore,RemoteCore,MinCycles,AverageCycles,MaxCycles\n0,1,40,52,900\n", "0 1 | 52"),
         ("source;target;p90_ns;median_ns\n0;1;9,5;7,5\n", "0 1 | 7.5"),
-        // What describes the measurement has a unit too.
+        // Columns about the measurement have units, too.
         ("src,dst,timestamp_ns,latency_ns\n0,1,1700000000,50\n", "0 1 | 50"),
         ("src,dst,stderr_ns,latency_ns\n0,1,2,50\n", "0 1 | 50"),
         ("src,dst,total_cycles,latency_ns\n0,1,90000,50\n", "0 1 | 50"),
         ("src,dst,elapsed_ms,latency_ns\n0,1,7,50\n", "0 1 | 50"),
         ("src,dst,warmup_ms,latency_max_ns\n0,1,7,50\n", "0 1 | 50"),
         ("src,dst,latency_ns,avg_mhz\n0,1,50,3000\n", "0 1 | 50"),
-        // The numbers of rows that pandas and R write.
+        // Row numbers written by pandas and R.
         (",core1,core2,latency_ns\n0,0,1,19.5\n1,0,2,40\n2,1,2,41\n", "0 1 2 | 19.5 | 40 41"),
         ("\"\",\"src\",\"dst\",\"ns\"\n\"1\",0,1,19.5\n\"2\",0,4,40\n\"3\",1,4,41\n", "0 1 4 | 19.5 | 40 41"),
         ("Unnamed: 0,core1,core2,latency_ns\n0,0,1,19.5\n", "0 1 | 19.5"),
@@ -209,7 +206,6 @@ fn tables_that_people_write_by_hand_are_read() {
         let imported = one(format!("# machine A\n# latency in cycles\n\n{rows}").as_bytes());
         assert_eq!((imported.unit, imported.warnings), (Unit::Cycles, vec![]), "above {rows}");
     }
-    // Several lists, where the same pairs come again.
     let lists = read_matrices(b"CAS\n0 <-> 1 : 19 ns\nStore\n0 <-> 1 : 25 ns\n").unwrap();
     assert_eq!([0, 1].map(|index: usize| shown(&lists[index].matrix)), ["0 1 | 19", "0 1 | 25"]);
 }
@@ -222,7 +218,7 @@ fn a_column_that_tells_lines_of_one_pair_apart_makes_matrices() {
     assert_eq!(titles, ["median_ns, lines 1", "median_ns, lines 64"]);
     let [one, many] = [0, 1].map(|index| shown(&matrices[index].matrix));
     assert_eq!([one, many], ["0 1 2 | 50 | 60 61", "0 1 2 | 40 | 45 46"]);
-    // Nothing tells these lines apart.
+    // No column distinguishes these lines.
     let twice = read_matrices(b"src,dst,lines,median_ns\n0,1,1,50\n0,1,1,40\n").unwrap_err();
     assert!(matches!(twice.problem, Problem::DuplicatePair { .. }), "{twice}");
 }
@@ -321,13 +317,13 @@ fn tables_of_values_are_read_in_all_their_forms() {
         ("\n5.5,\n6.5,7.5,\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("x,5.5,6.5\nx,7.5\nx\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("5.5,6.5\n7.5\n", "0 1 2 | 5.5 | 6.5 7.5"),
-        // A separator at the end of each row.
+        // A trailing separator in each row.
         ("0,5.5,6.5,\n5.5,0,7.5,\n6.5,7.5,0,\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("0,1,2,\n0,5.5,6.5,\n5.5,0,7.5,\n6.5,7.5,0,\n", "0 1 2 | 5.5 | 6.5 7.5"),
-        // Zeros that fill the other half.
+        // Zeros in the unmeasured half.
         ("0,0,0\n5.5,0,0\n6.5,7.5,0\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("0 5.5 6.5\n0 0 7.5\n0 0 0\n", "0 1 2 | 5.5 | 6.5 7.5"),
-        // Ids above, beside, both; rows in another order; holes.
+        // Ids above, at the left, or both; rows in another order; gaps.
         ("CPU 1,CPU 7\n,5.5\n5.5,\n", "1 7 | 5.5"),
         ("CPU 1,,5.5\nCPU 7,5.5,\n", "1 7 | 5.5"),
         ("10,11\n0,52\n52,0\n", "10 11 | 52"),
@@ -340,10 +336,9 @@ fn tables_of_values_are_read_in_all_their_forms() {
         (",92,66\n92,,50\n66,50,\n", "0 1 2 | 92 | 66 50"),
         (",52\n52,\n", "0 1 | 52"),
         ("0,50,66\n50,0,92\n66,92,0\n", "0 1 2 | 50 | 66 92"),
-        // Cut off before the last row, which the last column holds.
+        // Truncated before the last row, which the last column contains.
         ("0,5.5,6.5,8.5\n5.5,0,7.5,9.5\n6.5,7.5,0,1.5\n", "0 1 2 3 | 5.5 | 6.5 7.5 | 8.5 9.5 1.5"),
         (",5.5,6.5,8.5\n,,7.5,9.5\n,,,1.5\n", "0 1 2 3 | 5.5 | 6.5 7.5 | 8.5 9.5 1.5"),
-        // Blanks, tabs, comments, a measured zero.
         ("0 5.5 6.5\n5.5 0 7.5\n6.5 7.5 0\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("\t\t\n5.5\t\t\n6.5\t7.5\t\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("# a\n,\n# b\n0.0,\n", "0 1 | 0"),
@@ -360,7 +355,7 @@ fn refusals_name_the_place_and_the_reason() {
         ("nothing to see here\n", None, None, |p| matches!(p, Problem::NotAMatrix)),
         ("52\n", None, None, |p| matches!(p, Problem::OneCpu)),
         ("10,20\n52,0\n0,52\n", None, None, |p| matches!(p, Problem::NotSquare { rows: 3, columns: 2 })),
-        // Without a diagonal nothing says where the rows belong.
+        // Without a diagonal, the position of the rows is unknown.
         ("4,5,6,8\n5,4,7,9\n6,7,4,1\n", None, None, |p| {
             matches!(p, Problem::NotSquare { rows: 3, columns: 4 })
         }),
@@ -397,7 +392,7 @@ fn refusals_name_the_place_and_the_reason() {
         ("# Latency in us\ncore1,core2,latency\n0,1,5\n", Some(1), None, |p| {
             matches!(p, Problem::Unit { .. })
         }),
-        // Beyond what a tool could show, and no quotation.
+        // Implausibly large, and not a quotation.
         ("0,5,6\n>1000,0,7\n6,7,0\n", Some(2), Some(1), |p| matches!(p, Problem::NotANumber { .. })),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : inf ns\n", Some(2), Some(3), |p| matches!(p, Problem::Infinite)),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : -inf\n", Some(2), Some(3), |p| {
@@ -407,7 +402,7 @@ fn refusals_name_the_place_and_the_reason() {
         ("0 <-> 1 : 19 ns\n0 <-> 2 : 22\n", Some(2), None, |p| matches!(p, Problem::NoUnit { .. })),
         ("0 <-> 1 : 19\n0 <-> 2 : 22 ns\n", Some(1), None, |p| matches!(p, Problem::NoUnit { .. })),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : 22 cycles\n", Some(2), None, |p| matches!(p, Problem::Unit { .. })),
-        // Titles above tables, and the corner of one.
+        // Units in titles above tables, and in a corner.
         ("Latency in us:\n\n|  |0 |1 |\n|0 |0|5|\n|1 |5|0|\n", Some(1), None, |p| {
             matches!(p, Problem::Unit { .. })
         }),
@@ -518,7 +513,7 @@ fn doubts_are_told() {
     assert_eq!(doubts(",,\n,,\n1.5,2.5,\n"), [unit.clone(), Warning::Missing { cells: 1, of: 3, first }]);
     let cut = Warning::LastRow { rows: 3, cpu: CpuId(3) };
     assert_eq!(doubts("0,5.5,6.5,8.5\n5.5,0,7.5,9.5\n6.5,7.5,0,1.5\n"), [unit.clone(), cut.clone()]);
-    // With two directions that differ one of the last CPU's stays unknown.
+    // If other pairs have two different directions, one direction of the last CPU stays unknown.
     let first = [CpuId(3), CpuId(0)];
     let missing = Warning::Missing { cells: 3, of: 12, first };
     assert_eq!(doubts("0,5.5,6.5,8.5\n5.0,0,7.5,9.5\n6.5,7.0,0,1.5\n"), [unit.clone(), missing, cut]);
@@ -567,7 +562,7 @@ fn values_that_no_clock_shows_are_refused_with_their_place() {
         let error = read_matrices(json.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("`0`.`1`: no latency can be"), "{error}");
     }
-    // So is what did not come out of a file; a mean of both directions would be infinite.
+    // Values not from a file are rejected, too; a mean of both directions would be infinite.
     let cpus = (0..3).map(CpuId).collect();
     let bad = Matrix::directed(cpus, |row, column| (row != column).then_some(9e307))
         .map(|cell| cell.map(Observation::bare));

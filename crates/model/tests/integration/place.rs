@@ -1,4 +1,4 @@
-//! Comparisons of placements against a known truth.
+//! Comparisons of placements with known truth.
 
 use coretalk_model::place::{
     Comparison, Doubt, Metric, Open, Outcome, PlaceSettings, Placement, WorkSettings, analyse_places, effect,
@@ -22,8 +22,8 @@ fn settings(placements: usize) -> PlaceSettings {
     }
 }
 
-/// Runs until it is enough: each placement takes `times` as long as the first, with noise, a drift that all share, and
-/// now and then a run that was disturbed.
+/// Runs up to the stopping rule: each placement takes `times` as long as the first, with noise, a common drift, and a
+/// share of disturbed runs.
 fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sample: u64) -> SeriesRecord {
     let mut record = SeriesRecord::new();
     let mut repetition = 0;
@@ -116,7 +116,6 @@ fn a_placement_without_runs_decides_nothing() {
     assert!(result.comparisons.iter().all(|it| it.arms.iter().all(|arm| arm.median.is_none())));
 }
 
-/// Ten runs on each of two placements, of which `of` says what was seen.
 fn seen(settings: &PlaceSettings, of: impl Fn(u32, u32) -> PassOutcome) -> SeriesRecord {
     let mut record = SeriesRecord::new();
     for (pass, trial) in (0..settings.repeat).flat_map(|pass| [(pass, 0), (pass, 1)]) {
@@ -146,26 +145,25 @@ fn clocks_steal_and_states_are_flagged_where_they_are_and_only_there() {
     };
     let none = [Flags::NONE; 2];
     assert_eq!(flags(&|_, _| ran(1.0, 4.0, 0.0)), none);
-    // One run in ten is what medians are for.
+    // Medians tolerate one disturbed run in ten.
     assert_eq!(flags(&|pass, _| ran(1.0, if pass == 3 { 3.0 } else { 4.0 }, 0.0)), none);
-    // The clock drifts down by 4 % over the run, on both.
+    // The clock drifts down by 4 % over the run, on both placements.
     let drift = flags(&|pass, _| ran(1.0, 4.0 * (1.0 - 0.0045 * f64::from(pass)), 0.0));
     assert!(drift.iter().all(|flags| flags.contains(Flag::Freq)), "{drift:?}");
-    // It stands still, and differs between placements.
+    // The clock is constant, but differs between placements.
     let apart = flags(&|_, trial| ran(1.0, if trial == 0 { 4.0 } else { 3.8 }, 0.0));
     assert!(apart.iter().all(|flags| flags.contains(Flag::Freq)), "{apart:?}");
-    // 20 ms in each second of one CPU, on the second placement.
+    // 20 ms of stolen time per second of one CPU, on the second placement.
     let stolen = flags(&|_, trial| ran(1.0, 4.0, if trial == 1 { 20.0 } else { 0.0 }));
     assert_eq!(stolen.map(|flags| flags.contains(Flag::Steal)), [false, true]);
-    // The machine changes state in the middle, as seen on the first placement.
+    // The machine changes state in the middle, visible only on the first placement.
     let states = flags(&|pass, trial| ran(if trial == 0 && pass > 4 { 1.3 } else { 1.0 }, 4.0, 0.0));
     assert_eq!(states.map(|flags| flags.contains(Flag::Multimodal)), [true, false]);
 }
 
-/// Ten runs of a number of one's own on each of two placements.
 #[test]
 fn what_others_take_beside_one_placement_is_its_doubt_and_its_alone() {
-    // Two placements of one CPU: of a second in which the work wants to run, so much is waited for and taken.
+    // Two placements of one CPU: seconds waited and used by others, for each second of the work.
     let settings = settings(2);
     let flagged = |waited: Option<f64>, others: Option<f64>, tasks: u64| {
         let record = seen(&settings, |_, trial| {
@@ -186,23 +184,23 @@ fn what_others_take_beside_one_placement_is_its_doubt_and_its_alone() {
         analyse_places(&settings, &record).doubts
     };
     let both = |doubts: &[Doubt]| [0, 1].map(|number| doubts[number].flags.contains(Flag::Preempted));
-    // A program beside it on the same CPU: half of the time is waited for, half of the CPU is taken.
+    // Another program on the same CPU: half of the time is waiting, half of the CPU is used by others.
     let doubts = flagged(Some(1.0), Some(1.0), 1);
     assert_eq!(both(&doubts), [true, false]);
     assert_eq!((doubts[0].waited, doubts[0].others), (Some(0.5), Some(0.5)));
     assert_eq!((doubts[1].waited, doubts[1].others), (Some(0.0), Some(0.0)));
-    // Threads that wait for each other, and programs that take what the work leaves.
+    // Threads that wait for each other, and programs that use only idle time.
     assert_eq!(both(&flagged(Some(1.0), Some(0.0), 2)), [false, false]);
     assert_eq!(both(&flagged(Some(0.0), Some(1.0), 1)), [false, false]);
-    // As far as the system says.
+    // Decides with incomplete data from the system.
     assert_eq!(both(&flagged(Some(1.0), None, 1)), [true, false]);
     assert_eq!(both(&flagged(Some(1.0), None, 2)), [false, false]);
     assert_eq!(both(&flagged(None, Some(1.0), 1)), [false, false]);
     assert_eq!(flagged(None, None, 1)[0].waited, None);
 }
 
-/// What follows for the headline where the second placement takes `ratio` of the time of the first, and this share of its
-/// time is waited for while others have its CPU.
+/// The comparison by headline if the second placement takes `ratio` of the time of the first, and each waits for this
+/// share of its time while others use its CPU.
 fn beside_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison {
     let settings = PlaceSettings { repeat: 14, ..settings(2) };
     let record = seen(&settings, |pass, trial| {
@@ -227,15 +225,15 @@ fn a_verdict_that_the_doubts_of_its_run_can_reverse_is_none() {
         _ => None,
     };
     assert_eq!(wins(&beside_others(0.66, [0.0, 0.0], false)), Some(1));
-    // Half of the time of the slower one was waited for: without that it may be the faster one.
+    // The slower one waited half of its time and may be faster without that.
     let reversible = beside_others(0.66, [0.5, 0.5], false);
     assert_eq!((reversible.outcome.clone(), reversible.open()), (Outcome::CannotTell, Some(Open::Disturbed)));
-    // What disturbs the winner alone can only have kept it from winning by more, and a tenth is not all of a third.
+    // A disturbance of only the winner cannot reverse the result, nor can 10 % reverse a difference of a third.
     assert_eq!(wins(&beside_others(0.66, [0.0, 0.5], false)), Some(1));
     assert_eq!(wins(&beside_others(0.66, [0.1, 0.1], false)), Some(1));
-    // Nobody knows what a quota took.
+    // The time lost to a quota is unknown.
     assert_eq!(beside_others(0.66, [0.0, 0.0], true).open(), Some(Open::Disturbed));
-    // Equality is a verdict too.
+    // Equality is withheld likewise.
     assert!(matches!(beside_others(1.0, [0.0, 0.0], false).outcome, Outcome::Same { .. }));
     assert_eq!(beside_others(1.0, [0.0, 0.5], false).open(), Some(Open::Disturbed));
 }
@@ -266,7 +264,7 @@ fn values_that_are_equal_are_the_same_whatever_disturbed_the_runs() {
 
 #[test]
 fn medians_that_contradict_the_winner_leave_it_open() {
-    // In three runs of five the second placement is a little slower, and in the others twice as fast.
+    // In two of five runs the second placement is twice as fast, in the others a little slower.
     let skewed = own(Better::Lower, 0.01, |pass, trial| match (trial, pass % 5) {
         (0, _) => 1.0 + 0.01 * f64::from(pass),
         (_, 0 | 1) => 0.5 + 0.01 * f64::from(pass),
@@ -290,7 +288,7 @@ fn own(better: Better, min_effect: f64, of: impl Fn(u32, u32) -> f64) -> Compari
     analyse_places(&settings, &seen(&settings, outcome)).comparisons.remove(0)
 }
 
-/// Nothing that a machine does is the same twice.
+/// Relative noise, because real runs never repeat exactly.
 fn jitter(pass: u32, trial: u32) -> f64 {
     1.0 + 0.001 * Key::of(&[u64::from(pass), u64::from(trial)]).uniform(0)
 }
@@ -314,7 +312,7 @@ fn the_smallest_effect_is_the_same_for_times_and_rates_and_from_both_sides() {
             }
         }
     }
-    // Shown to lie below: equal, as far as it matters.
+    // Significantly below the smallest effect: equal.
     let near =
         own(Better::Lower, 0.5, |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial));
     assert_eq!(near.outcome, Outcome::Same { within: 0.5 });
@@ -339,7 +337,7 @@ fn below_six_runs_there_is_no_interval() {
 fn a_repetition_that_was_broken_off_counts_nowhere() {
     let settings = settings(2);
     let mut record = SeriesRecord::new();
-    // The third was broken off by a segment that was ended, and the next segment began with the fourth.
+    // The third repetition was interrupted at the end of a segment; the next segment began with the fourth.
     for (segment, pass, trial) in
         [(0, 0, 1), (0, 0, 0), (0, 1, 0), (0, 1, 1), (0, 2, 1), (1, 3, 0), (1, 3, 1), (1, 4, 0)]
     {
@@ -351,7 +349,7 @@ fn a_repetition_that_was_broken_off_counts_nowhere() {
         assert_eq!(arm.repetitions, [0, 1, 3]);
         assert_eq!(arm.runs, [trial, 10.0 + trial, 30.0 + trial]);
     }
-    // Where no repetition is whole, what is there is told.
+    // Without a complete repetition, incomplete ones are reported.
     let mut record = SeriesRecord::new();
     record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Ok(ran(2.0, 4.0, 0.0)) });
     let wall = analyse_places(&settings, &record).comparisons.remove(0);
@@ -360,7 +358,7 @@ fn a_repetition_that_was_broken_off_counts_nowhere() {
 
 #[test]
 fn zeros_are_numbers_that_are_further_away_than_any_other() {
-    // One run that took no tick of the system's clock leaves the others what they are.
+    // A run shorter than a tick of the system's clock does not change the result of the others.
     let one = own(Better::Lower, 0.01, |pass, trial| {
         if (pass, trial) == (3, 0) { 0.0 } else { (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial) }
     });

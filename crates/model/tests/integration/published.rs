@@ -1,6 +1,5 @@
-//! The shared test data, where that is present: every published matrix and every hostile sample as a reader takes it,
-//! published percentile tables, rebuilt from their own counts and written again, byte for byte, and published machines
-//! held against each other.
+//! Tests on the shared data, if present: readers on every published matrix and hostile sample, published percentile
+//! tables rebuilt from their counts byte for byte, and comparisons of published machines.
 
 use super::alignment::{columns_of, held};
 use super::{data, matrix_files};
@@ -14,7 +13,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One latency per pair, as the ground truth counts them: the mean of both directions where there are two.
+/// One latency per pair, as in the ground truth: the mean of both directions if there are two.
 fn per_pair(imported: &ImportedMatrix) -> Vec<f64> {
     let matrix = &imported.matrix;
     let value = |row, column| matrix.get(row, column).copied().flatten();
@@ -76,13 +75,10 @@ fn every_published_matrix_is_read_as_the_ground_truth_says() {
     assert_eq!(read, 84);
 }
 
-/// What a hostile sample has to give.
 enum Outcome {
-    /// The matrix of the other samples, with nothing to say but that the unit is assumed.
     Accepted,
-    /// A matrix with this doubt.
     Doubted(fn(&Warning) -> bool),
-    /// A refusal with this line, column and problem.
+    /// An error with this line, column and problem.
     Refused(Option<usize>, Option<usize>, fn(&Problem) -> bool),
 }
 
@@ -139,7 +135,6 @@ fn every_hostile_matrix_gets_its_outcome() {
         match (expected, read_matrices(&fs::read(folder.join(file)).unwrap())) {
             (Accepted, Ok(matrices)) => {
                 let [one] = &matrices[..] else { panic!("{file}: {} matrices", matrices.len()) };
-                // Its comment states the unit.
                 let states_unit = *file == "ok-comments.csv";
                 let assumed = (!states_unit).then_some(Warning::UnitAssumed { unit: Unit::Ns });
                 assert_eq!(one.warnings, Vec::from_iter(assumed), "{file}");
@@ -231,7 +226,6 @@ fn published_tables_are_reproduced_byte_for_byte() {
     assert!(compared > 300, "{compared} rows");
 }
 
-/// The published matrix of a machine.
 fn side(folder: &Path, path: &str) -> Side {
     of_import(&read_matrices(&fs::read(folder.join("latency-matrices").join(path)).unwrap()).unwrap())
 }
@@ -287,13 +281,13 @@ fn published_machines_are_held_against_their_like() {
 #[test]
 fn published_machines_of_like_groups_are_not_held_against_each_other_by_what_differs() {
     let Some(folder) = data("the published matrices") else { return };
-    // Six cores of two threads and four alone, and eight of two.
+    // Six cores with two threads and four with one, and eight with two.
     let [hybrid, even] = ["intel-core-i5-12600k/tombyrer.csv", "intel-core-i9-9900k/nviennot.csv"]
         .map(|path| side(&folder, path));
     for (left, right) in [(&hybrid, &even), (&even, &hybrid)] {
         assert!(matches!(Alignment::between(left, right).pairing(), Pairing::Nothing(_)));
     }
-    // Two generations of one design, of which threads of a core alone differ by half.
+    // Two generations of one design that differ by half only between SMT siblings.
     let [zen_3, zen_4] =
         ["amd-ryzen9-5950x/nephyrin.csv", "amd-ryzen9-7950x/zamadatix.csv"].map(|path| side(&folder, path));
     let (alignment, levels, _) = held(&zen_3, &zen_4);
@@ -302,7 +296,6 @@ fn published_machines_of_like_groups_are_not_held_against_each_other_by_what_dif
     assert_eq!(compare(&zen_3, &zen_4, &alignment, LeastEffect::DEFAULT).datasets[0].alone.len(), 2);
 }
 
-/// Two files with planted changes, where they are present.
 fn planted(names: [&str; 2]) -> Option<[Side; 2]> {
     let folder = data("the planted changes")?.join("../faults/files");
     if !folder.exists() {
@@ -347,7 +340,7 @@ fn a_published_machine_with_disturbed_cells_keeps_its_numbers() {
 fn levels_of_published_machines_that_only_look_alike_are_not_compared() {
     let Some(folder) = data("the published matrices") else { return };
     for (a, b, level) in [
-        // Threads of a core, and cores of a cluster.
+        // SMT siblings, and cores of a cluster.
         ("amd-ryzen7-5800u/gmelikov.csv", "nxp-lx2160a/kassane.csv", "across"),
         ("intel-core-i3-2120t/jcurl-cas.txt", "intel-core2quad-q9550/yowanvista.csv", "group-1"),
         // Caches of a package, and packages.
@@ -395,6 +388,6 @@ fn no_column_of_published_matrices_mixes_meanings() {
         columns.values().any(|rows| holds(rows, left) && holds(rows, right))
     };
     assert!(together("ryzen9-5950x", "ryzen9-5900x/"), "{columns:?}");
-    // Threads of cores, and clusters of two cores at 60 ns; dies, and packages.
+    // SMT siblings, and clusters of two cores at 60 ns; dies, and packages.
     assert!(!together("ryzen9-5950x", "nxp-lx2160a") && !together("i9-12900k", "core2quad"), "{columns:?}");
 }

@@ -1,4 +1,4 @@
-//! The writers of matrices against the readers, and readers on whatever bytes there are.
+//! Round trips of matrices through writers and readers, and readers on arbitrary bytes.
 
 use super::matrix_formats::{SAMPLES, one};
 use coretalk_model::formats::{FormatId, Unit, read_matrices, write_c2c_csv, write_csv, write_markdown};
@@ -14,7 +14,6 @@ fn latency() -> impl Strategy<Value = Option<f64>> {
     ]
 }
 
-/// A matrix with ids that have holes and at least one latency.
 fn matrix() -> impl Strategy<Value = Matrix<Option<f64>>> {
     (proptest::collection::btree_set(0u32..5000, 2..9), any::<bool>()).prop_flat_map(|(ids, symmetric)| {
         let cpus: Vec<CpuId> = ids.into_iter().map(CpuId).collect();
@@ -35,7 +34,7 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(any::<char>(), 0..12).prop_map(String::from_iter)
 }
 
-/// Cells of core-to-core-latency hold a `±`, which is two bytes and one column.
+/// Cells of core-to-core-latency contain `±`, which is two bytes and one column.
 #[test]
 fn a_cell_that_is_missing_moves_none_of_the_others() {
     let rows = [
@@ -74,11 +73,11 @@ proptest! {
             cells.map(|(row, column)| matrix.get(row, column).copied().flatten())
         };
         let zeros = |upper| half(upper).all(|cell| cell == Some(0.0));
-        // Other tools leave zeros in the half that they have not measured.
+        // Other tools fill the unmeasured half with zeros.
         let filled = |upper: bool| zeros(upper) && !zeros(!upper) && half(!upper).any(|cell| cell.is_some());
         for row in 0..n {
             for column in 0..n {
-                // A directed matrix whose halves agree, or of which only one is known, may come back as symmetric.
+                // A directed matrix with equal halves, or only one known half, may be read as symmetric.
                 if matrix.get(row, column).copied().flatten().is_some() {
                     let source = if filled(row < column) { (column, row) } else { (row, column) };
                     prop_assert_eq!(imported.matrix.get(row, column), matrix.get(source.0, source.1));
