@@ -1,37 +1,37 @@
-//! Which CPUs a thread may run on: masks of any size, and a pin that is proven before it is believed.
+//! Thread affinity: masks of any size, and pinning with verification.
 
 use coretalk_model::cpu::MAX_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why a thread is not on the CPU it was sent to.
+/// Why a thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// The system said no: the CPU does not exist, is offline, or lies outside the cpuset.
+    /// The system refused: the CPU does not exist, is offline or is outside the cpuset.
     #[error("set the affinity to CPU {cpu}")]
     Refused {
         /// The CPU.
         cpu: CpuId,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The system said yes, and the thread may still run elsewhere (seen on emulators).
+    /// The system reported success without effect (seen on emulators).
     #[error(
         "stay on CPU {cpu}: the system accepted the mask, but the mask is now {mask} and the thread runs on CPU {found}"
     )]
     Ignored {
-        /// The CPU asked for.
+        /// Requested CPU.
         cpu: CpuId,
-        /// The mask that the system reports afterwards.
+        /// Affinity afterwards.
         mask: CpuSet,
-        /// Where the thread was found.
+        /// CPU of the thread afterwards.
         found: CpuId,
     },
 }
 
 impl PinError {
-    /// The system's error number; `EINVAL` where it claimed success and did nothing.
+    /// The error number; `EINVAL` for `PinError::Ignored`.
     pub fn errno(&self) -> i32 {
         match self {
             PinError::Refused { source, .. } => source.raw_os_error().unwrap_or(libc::EINVAL),
@@ -39,7 +39,7 @@ impl PinError {
         }
     }
 
-    /// The reason as an error of the system.
+    /// The reason as an I/O error.
     pub fn into_io(self) -> io::Error {
         match self {
             PinError::Refused { source, .. } => source,
@@ -48,15 +48,15 @@ impl PinError {
     }
 }
 
-/// Binds the calling thread to exactly one CPU and proves it: the mask reads back as this CPU alone, and the thread
-/// runs there. After an error the affinity is what it was.
+/// Pins the calling thread to one CPU and verifies both its affinity and its current CPU. After an error the affinity
+/// is unchanged.
 ///
 /// # Errors
-/// [`PinError`] where the system refuses or only pretends.
+/// [`PinError`] if the system refuses or ignores the request.
 pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     let refused = |source| PinError::Refused { cpu, source };
     if cpu.0 > MAX_CPU {
-        // A mask for it would not fit into memory; the kernel knows no such CPU either.
+        // A mask for it would be too large, and the kernel has no such CPU.
         return Err(refused(io::Error::from_raw_os_error(libc::EINVAL)));
     }
     let before = current_mask().map_err(refused)?;
@@ -66,8 +66,7 @@ pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     match proof {
         Ok((mask, found)) if mask == only && found == cpu => Ok(()),
         Ok((mask, found)) => {
-            // Best effort: the mask was in force a moment ago, so that a refusal now means that it has been taken
-            // away, and the error below says what is in force instead.
+            // Best effort: a refusal means that the mask has been withdrawn; the error reports the actual mask.
             let _ = set_mask(&before);
             Err(PinError::Ignored { cpu, mask, found })
         }
@@ -78,30 +77,29 @@ pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     }
 }
 
-/// The system's number of the calling thread.
+/// Thread id of the calling thread.
 pub fn current_thread() -> i32 {
     // SAFETY: asks for a number, no memory involved.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// The CPUs that the calling thread may run on.
+/// Affinity of the calling thread.
 ///
 /// # Errors
-/// The system's reason; the call does not exist on some emulators.
+/// The error of the operating system; some emulators lack the call.
 pub fn current_mask() -> io::Result<CpuSet> {
     mask_of(CALLING)
 }
 
-/// The number by which the system understands the calling thread.
+/// Thread id that stands for the calling thread in system calls.
 const CALLING: i32 = 0;
 
-/// The online CPUs that a thread of this process may run on.
+/// Affinity of a thread of this process, online CPUs only.
 ///
 /// # Errors
-/// As [`current_mask`], or the thread has ended.
+/// As for [`current_mask`], or the thread has ended.
 pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
-    // The kernel answers EINVAL while the buffer is smaller than its own masks; machines beyond 1,024 CPUs need more
-    // than the fixed `cpu_set_t`.
+    // The kernel returns EINVAL while the buffer is smaller than its masks; more than 1,024 CPUs exceed `cpu_set_t`.
     let mut words = vec![0u64; 16];
     loop {
         // SAFETY: the buffer is writable for the length given, and any bit pattern is a valid mask.
@@ -123,20 +121,20 @@ pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
     }
 }
 
-/// The hold on a thread that pins itself to a CPU. Where that CPU does not run it, since another one of real-time priority
-/// keeps it, the thread could not even be killed, and the process would never end.
+/// Handle for moving a thread off the CPU to which it pinned itself. If another thread of real-time priority occupies
+/// that CPU, the pinned thread could not even be killed, and the process would never end.
 ///
-/// The lock is held while the thread is let go, so that its number cannot be given to another thread meanwhile.
+/// The lock is held while the thread is moved, so that its id cannot be reused meanwhile.
 #[derive(Debug, Default)]
 pub struct Hold(Mutex<Option<i32>>);
 
 impl Hold {
-    /// The calling thread is the one; before it is pinned.
+    /// Registers the calling thread; call before it is pinned.
     pub fn begin(&self) {
         *self.thread() = Some(current_thread());
     }
 
-    /// The thread is about to end, and its number may be given again.
+    /// Unregisters the thread, which is about to end.
     pub fn end(&self) {
         *self.thread() = None;
     }
@@ -145,30 +143,30 @@ impl Hold {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the thread run where the calling one may, but for this CPU; nothing where it has ended, or may go nowhere else.
+    /// Lets the thread run on all CPUs of the calling thread except `from`; no effect if it has ended or has no other
+    /// CPU.
     pub fn release(&self, from: CpuId) {
         let Ok(mask) = current_mask() else { return };
         if let Some(thread) = *self.thread() {
-            // A refusal leaves it where it is.
             let _ = set_mask_of(thread, &mask.difference(&CpuSet::from_iter([from])));
         }
     }
 }
 
-/// Lets the calling thread run on these CPUs only.
+/// Sets the affinity of the calling thread.
 ///
 /// # Errors
-/// The system's reason: none of the CPUs is online and inside the cpuset.
+/// The error of the operating system: none of the CPUs is online and inside the cpuset.
 pub fn set_mask(cpus: &CpuSet) -> io::Result<()> {
     set_mask_of(CALLING, cpus)
 }
 
-/// Lets a thread of this process run on these CPUs only.
+/// Sets the affinity of a thread of this process.
 ///
 /// # Errors
-/// As [`set_mask`], or the thread has ended.
+/// As for [`set_mask`], or the thread has ended.
 pub fn set_mask_of(thread: i32, cpus: &CpuSet) -> io::Result<()> {
-    // A buffer shorter than the kernel's mask is filled up with zeros by the kernel, a longer one is cut.
+    // The kernel pads a short mask with zeros and truncates a long one.
     let words = cpus.words();
     // SAFETY: the buffer is readable for the length given.
     let status = unsafe {
@@ -177,10 +175,10 @@ pub fn set_mask_of(thread: i32, cpus: &CpuSet) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The CPU that the calling thread runs on; about 1 ns through the vDSO on x86-64, without a system call.
+/// CPU of the calling thread; about 1 ns through the vDSO on x86-64, without a system call.
 ///
 /// # Errors
-/// The system's reason; the call does not exist on some emulators.
+/// The error of the operating system; some emulators lack the call.
 pub fn current_cpu() -> io::Result<CpuId> {
     // SAFETY: no arguments, no memory.
     let cpu = unsafe { libc::sched_getcpu() };

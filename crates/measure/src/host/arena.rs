@@ -1,9 +1,9 @@
-//! [`Arena`]: the memory whose cache lines are measured, and the choice of lines for a span.
+//! [`Arena`]: the measured memory, and the choice of cache lines for a span.
 //!
-//! A span gets aligned runs of 16 consecutive lines: on a part with 16 slices every such run meets each slice once
-//! (McCalpin, TR-2021-03), which makes a contiguous run a stratified sample. Runs lie in different 4 KiB frames, since
-//! memory-side homes and channels interleave by frames. Concurrent pairs get disjoint runs; a run fills whole pairs of
-//! lines, so that the 128-byte pair prefetch never crosses from one pair of CPUs to another.
+//! A span gets aligned runs of 16 consecutive lines: with 16 L3 slices such a run hits each slice once (McCalpin,
+//! TR-2021-03), which makes it a stratified sample. Runs are in different 4 KiB frames, since memory-side homes and
+//! channels interleave by frames. Concurrent pairs get disjoint runs, each with complete pairs of lines, so that the
+//! 128-byte pair prefetch never crosses between CPU pairs.
 
 use super::memory::Region;
 use crate::machine::Walk;
@@ -11,22 +11,21 @@ use crate::stage::Line;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Lines of a run.
+/// Lines per run.
 pub const RUN: usize = 16;
 const FRAME_BYTES: usize = 4096;
-/// The first frames of every region belong to [`Walk::OnePlace`] alone: enough for 64 concurrent pairs with two lines
-/// each.
+/// First frames of every region, reserved for [`Walk::OnePlace`]: enough for 64 concurrent pairs with two lines each.
 const FRAMES_KEPT: usize = 8;
 
-/// Memory for measured lines, by NUMA node.
+/// Memory for measured lines by NUMA node.
 #[derive(Debug)]
 pub struct Arena {
     regions: BTreeMap<u32, Vec<Arc<Region>>>,
-    /// Structures of 64 bytes from one cache line to the next: 1 where lines are 64 bytes wide, 2 where 128.
+    /// Structures of 64 bytes per cache line: 1 for lines of 64 bytes, 2 for 128.
     stride: usize,
 }
 
-/// The lines of one span in the order of its walk, with the memory that holds them.
+/// Lines of one span in the order of access, with the memory that contains them.
 #[derive(Debug)]
 pub struct Places {
     /// Never escapes with this lifetime: [`Places::lines`] shortens it to that of the struct, which owns the regions.
@@ -36,7 +35,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// The lines at these places, each a region and an index in it. `None` where one of them is not there.
+    /// Lines at the given (region, index) positions; `None` if one does not exist.
     fn of(regions: &[Arc<Region>], at: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
         let regions = regions.to_vec();
         let mut is_elsewhere = false;
@@ -52,41 +51,41 @@ impl Places {
         Some(Places { lines, is_elsewhere, _regions: regions })
     }
 
-    /// Whether one of the lines may lie on another node than the one asked for: their region does in part.
+    /// Whether a line may be on another node than requested, because part of its region is.
     pub fn is_elsewhere(&self) -> bool {
         self.is_elsewhere
     }
 
-    /// The lines, as a stage wants them.
+    /// Lines for a stage.
     pub fn lines(&self) -> &[&Line] {
         &self.lines
     }
 }
 
-/// One run of lines: region, and index of the run in it.
+/// Run of lines: index of the region, and of the run in it.
 type RunId = (usize, usize);
 
-/// Which runs the spans of one round have, so that none is given twice.
+/// Runs assigned in one round, so that none is assigned twice.
 #[derive(Debug, Default)]
 pub struct UsedRuns(HashSet<(u32, RunId)>);
 
-/// What a span wants.
+/// Lines requested for a span.
 #[derive(Debug, Clone, Copy)]
 pub struct LineRequest {
-    /// The node that holds the lines.
+    /// NUMA node.
     pub node: u32,
-    /// Which of the concurrent pairs of the round wants it, counted from 0.
+    /// Index of the concurrent pair in its round, from 0.
     pub pair: usize,
-    /// Places of the walk.
+    /// Number of places to visit.
     pub places: usize,
-    /// Lines of a place.
+    /// Lines per place.
     pub lines_per_place: usize,
-    /// How they are chosen.
+    /// Choice of places.
     pub walk: Walk,
 }
 
 impl LineRequest {
-    /// Runs that it takes.
+    /// Number of runs needed.
     pub fn runs(&self) -> usize {
         match self.walk {
             Walk::FreshRuns => {
@@ -96,35 +95,35 @@ impl LineRequest {
         }
     }
 
-    /// Places that begin in one run. The other lines of the run belong to places that begin elsewhere.
+    /// Places whose first line is in the same run. The other lines of the run belong to places of other runs.
     fn places_per_run(&self) -> usize {
         (RUN / self.lines_per_place.max(1)).max(1)
     }
 }
 
 impl Arena {
-    /// No memory yet, for lines of this many bytes.
+    /// Creates an empty arena for cache lines of `line_bytes`.
     pub fn new(line_bytes: usize) -> Arena {
         Arena { regions: BTreeMap::new(), stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
     }
 
-    /// How many regions this node still lacks before `runs` runs can be drawn at random from twice as many.
+    /// Number of regions to add before `runs` runs can be drawn at random from at least twice as many.
     pub fn missing(&self, node: u32, runs: usize) -> usize {
         let have = self.regions.get(&node).map_or(0, Vec::len);
         (2 * runs).div_ceil(self.runs_per_region()).max(1).saturating_sub(have)
     }
 
-    /// Adds memory.
+    /// Adds a region.
     pub fn add(&mut self, region: Region) {
         self.regions.entry(region.node()).or_default().push(Arc::new(region));
     }
 
-    /// Every region, for what it says about itself.
+    /// All regions.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.regions.values().flatten().map(|region| &**region)
     }
 
-    /// Draws the lines of a span. `None` where the node has no memory left for them.
+    /// Draws the lines of a span; `None` if the node has too little memory.
     pub fn draw(&self, wanted: LineRequest, draws: &mut Draws, used: &mut UsedRuns) -> Option<Places> {
         match wanted.walk {
             Walk::FreshRuns => self.fresh_runs(wanted, draws, used),
@@ -135,9 +134,9 @@ impl Arena {
     fn fresh_runs(&self, wanted: LineRequest, draws: &mut Draws, used: &mut UsedRuns) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let runs = self.distinct_runs(wanted, draws, used)?;
-        // With two lines a place, first lines are the even ones of each run and second lines the odd ones, and those of
-        // one place lie half of the runs apart: so neither do the two lines of a place share a pair of lines, which
-        // the prefetcher brings together, nor the first lines of two places.
+        // With two lines per place, first lines are the even ones of a run and second lines the odd ones half of the
+        // runs away. So neither the two lines of a place nor the first lines of two places share a pair of lines, which
+        // the prefetcher combines.
         let (per_run, layers) = (wanted.places_per_run(), wanted.lines_per_place);
         let mut order: Vec<usize> = (0..wanted.places).collect();
         draws.shuffle(&mut order);
@@ -162,8 +161,8 @@ impl Arena {
         let mut frames = HashSet::new();
         let mut runs = Vec::with_capacity(wanted.runs());
         while runs.len() < wanted.runs() {
-            // Half of the runs stay free (`missing`), so a few tries suffice; then the frame may repeat, and at last
-            // any free run will do.
+            // Half of the runs stay free (`missing`), so few tries suffice; later tries may repeat a frame, and finally
+            // any free run is taken.
             let mut found = None;
             for attempt in 0..128 {
                 let run = (draws.below(regions.len()), kept + draws.below(usable));
@@ -185,8 +184,8 @@ impl Arena {
         Some(runs)
     }
 
-    /// The same place at every visit and in every round; with several pairs at once, one place for each. Two places
-    /// never share a pair of lines, and neither do the two lines of one place.
+    /// The same place for every visit and round; concurrent pairs get different places. Neither two places nor the two
+    /// lines of a place share a pair of lines.
     fn one_place(&self, wanted: LineRequest) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let apart = 4 * self.stride;
@@ -198,7 +197,7 @@ impl Arena {
     }
 
     fn runs_per_frame(&self) -> usize {
-        // With lines of 256 bytes a run fills a frame.
+        // With 256-byte lines a run fills a frame.
         (FRAME_BYTES / (RUN * self.stride * size_of::<Line>())).max(1)
     }
 
@@ -207,14 +206,13 @@ impl Arena {
     }
 }
 
-/// A stream of numbers that depends on nothing but its key.
-///
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Random numbers that depend only on a key: SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014).
 #[derive(Debug, Clone)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// The stream number `stream` of a key.
+    /// Stream number `stream` of a key.
     pub fn new(key: u64, stream: u64) -> Draws {
         let mut mixed = Draws(key ^ stream.wrapping_mul(0xA076_1D64_78BD_642F));
         mixed.bits();
@@ -230,12 +228,12 @@ impl Draws {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 where `end` is 0. The bias is below `end / 2⁶⁴`.
+    /// A number below `end`, or 0 if `end` is 0. The bias is below `end / 2⁶⁴`.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
-    /// Brings the items into random order (Fisher–Yates).
+    /// Shuffles the items (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -323,7 +321,7 @@ mod tests {
         assert_eq!(both.len(), 4, "concurrent pairs share a place");
     }
 
-    /// A node that has run out of memory has some from another: that says nothing of what came before.
+    /// A region with memory from another node does not affect the others.
     #[test]
     fn lines_of_one_region_say_nothing_of_those_of_another() {
         let mut arena = arena(64);

@@ -1,27 +1,25 @@
-//! Trying something that may end the process, in a process of its own.
+//! Runs a function that may crash in its own process.
 
 use std::time::{Duration, Instant};
 
-/// What came out.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// It went well.
+    /// The function returned true.
     Yes,
-    /// It did not.
+    /// The function returned false.
     No,
-    /// This signal ended it.
+    /// This signal killed the process.
     Killed(i32),
-    /// There could be no process, or it took too long.
+    /// The fork failed, or the process exceeded the time limit.
     Unknown,
 }
 
-/// How long an attempt may take.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Between two looks at it.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Does something in a copy of this process. It must not allocate, lock or print: other threads may have held whatever
-/// it would wait for.
+/// Runs `what` in a fork of this process. It must not allocate, lock or print: other threads may have held the locks
+/// for that at the fork.
 pub fn attempt(what: impl FnOnce() -> bool) -> Attempt {
     // SAFETY: the child calls only functions that are safe after a fork of a process with threads (signal, setrlimit,
     // what it is given, _exit), and never returns into the program.

@@ -1,9 +1,8 @@
-//! [`Batch`]: rounds that the workers run one after another by themselves.
+//! [`Batch`]: a sequence of rounds that the workers run without the coordinating thread.
 //!
-//! The whole schedule is published first. Whoever finishes a round last releases the next, with one number to each of
-//! its workers; the coordinating thread sleeps meanwhile. A worker that waits for a round looks at a line of its own
-//! for a moment and then sleeps, and so does one that has nothing to do in it: an idle CPU, least of all a sibling,
-//! must not disturb.
+//! The whole schedule is published first. The last role to finish a round releases the next one by writing its number
+//! to each worker; the coordinating thread sleeps meanwhile. A worker that waits for a round polls its own cache line
+//! briefly and then sleeps, so that an idle CPU, in particular a sibling, does not disturb the round.
 
 use super::clock::sources;
 use super::futex;
@@ -17,50 +16,42 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
-/// Wait hints that a worker spends on its line before it sleeps: some 50 µs.
+/// Spin hints before a waiting worker sleeps: about 50 µs.
 const HINTS: u32 = 2_000;
 
-/// Rounds that are being run.
 #[derive(Debug)]
 pub struct Batch {
     rounds: Vec<RunningRound>,
     workers: BTreeMap<CpuId, WorkerState>,
     stop: Stop,
-    /// Rounds that every role has left.
     completed: Apart<AtomicU32>,
     /// 1 once no further round will be released; the coordinating thread sleeps on it.
     over: Apart<AtomicU32>,
 }
 
-/// One round.
 #[derive(Debug)]
 struct RunningRound {
     trials: Vec<Result<Trial, TrialFailure>>,
-    /// Roles that are still to leave it.
     remaining: Apart<AtomicU32>,
-    /// When it was released; 0 before.
     released: AtomicU64,
 }
 
-/// What a worker does in a batch, and where it waits for it.
+/// Roles of one worker, and the word on which it waits.
 #[derive(Debug, Default)]
 struct WorkerState {
-    /// Round, trial, role.
+    /// (round, trial, role).
     roles: Vec<(usize, usize, usize)>,
     wake: Apart<WakeWord>,
 }
 
-/// Where a worker waits.
 #[derive(Debug, Default)]
 struct WakeWord {
-    /// Rounds released so far as far as they concern this worker; the highest number ends the batch.
+    /// Number of the last released round of this worker, from 1; the maximum ends the batch.
     released: AtomicU32,
-    /// Whether it sleeps.
     asleep: AtomicU32,
 }
 
 impl Batch {
-    /// A batch of prepared rounds.
     pub fn new(rounds: Vec<Vec<Result<Trial, TrialFailure>>>, stop: Stop) -> Batch {
         let mut workers: BTreeMap<CpuId, WorkerState> = BTreeMap::new();
         let mut running = Vec::with_capacity(rounds.len());
@@ -81,17 +72,15 @@ impl Batch {
         Batch { rounds: running, workers, stop, completed: Apart::default(), over: Apart::default() }
     }
 
-    /// The CPUs that take part.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         self.workers.keys().copied()
     }
 
-    /// Begins the first round, once every worker has been given its part.
+    /// Releases the first round; call after every worker got its task.
     pub fn begin(&self) {
         self.release(0);
     }
 
-    /// Everything that the worker on this CPU does in the batch.
     pub fn take_part(&self, cpu: CpuId) {
         let Some(worker) = self.workers.get(&cpu) else { return };
         for &(round, trial, role) in &worker.roles {
@@ -103,7 +92,8 @@ impl Batch {
             if let Ok(trial) = &running.trials[trial] {
                 trial.take_part(role);
             }
-            // Release: what this role wrote down is visible to who finishes the round; Acquire: the other way round.
+            // Release: this role's log is visible to the role that finishes the round. Acquire: that role sees all
+            // logs.
             if running.remaining.0.fetch_sub(1, AcqRel) == 1 {
                 self.completed.0.store(round as u32 + 1, Release);
                 self.release(round + 1);
@@ -111,7 +101,7 @@ impl Batch {
         }
     }
 
-    /// Releases the first round from `next` on that anybody takes part in; ends the batch if there is none.
+    /// Releases the first round from `next` on that has roles; ends the batch if there is none.
     fn release(&self, next: usize) {
         let mut next = next;
         while self.rounds.get(next).is_some_and(|round| round.remaining.0.load(Relaxed) == 0) {
@@ -129,7 +119,7 @@ impl Batch {
         }
     }
 
-    /// Ends the batch: no further round begins, and everybody who waits goes.
+    /// Ends the batch: no further round begins, and all waiting workers leave.
     pub fn end(&self) {
         // Release pairs with the Acquire in `is_over`.
         self.over.0.store(1, Release);
@@ -137,60 +127,52 @@ impl Batch {
         futex::wake_all(&self.over.0);
     }
 
-    /// Whether no further round will begin.
     pub fn is_over(&self) -> bool {
         self.over.0.load(Acquire) == 1
     }
 
-    /// Sleeps until the batch is over, for `patience` at most.
     pub fn sleep(&self, patience: Duration) {
         if !self.is_over() {
             futex::wait(&self.over.0, 0, Some(patience));
         }
     }
 
-    /// Rounds that every role has left.
     pub fn completed(&self) -> usize {
         self.completed.0.load(Acquire) as usize
     }
 
-    /// Tells every role of every round to leave.
     pub fn give_up(&self, reason: Halt) {
         for round in &self.rounds {
             round.trials.iter().flatten().for_each(|trial| trial.give_up(reason));
         }
     }
 
-    /// Tells the roles of one round to leave.
     pub fn give_up_round(&self, round: usize, reason: Halt) {
         self.trials(round).iter().flatten().for_each(|trial| trial.give_up(reason));
     }
 
-    /// Tells the roles of every trial that needs this CPU to leave.
+    /// Tells the roles of every trial with this CPU to leave.
     pub fn give_up_cpu(&self, cpu: CpuId, reason: Halt) {
         let trials = self.rounds.iter().flat_map(|round| round.trials.iter().flatten());
         trials.filter(|trial| trial.placement().contains(&cpu)).for_each(|trial| trial.give_up(reason));
     }
 
-    /// How far the round that is being run is beyond the limit of its slowest trial.
+    /// Time by which the current round exceeds the limit of its slowest trial.
     pub fn overdue(&self) -> Option<Picos> {
         let limit = self.trials(self.completed()).iter().flatten().map(Trial::limit).max()?;
         let elapsed = self.elapsed()?;
         (elapsed > limit).then(|| elapsed.saturating_sub(limit))
     }
 
-    /// How long the round that is being run has taken so far.
     pub fn elapsed(&self) -> Option<Picos> {
         let released = Picos(self.rounds.get(self.completed())?.released.load(Relaxed));
         (released > Picos::ZERO).then(|| sources::monotonic().saturating_sub(released))
     }
 
-    /// The CPUs whose roles have not left this round.
     pub fn absent(&self, round: usize) -> CpuSet {
         self.trials(round).iter().flatten().flat_map(Trial::absent).collect()
     }
 
-    /// The trials of a round.
     pub fn trials(&self, round: usize) -> &[Result<Trial, TrialFailure>] {
         self.rounds.get(round).map_or(&[], |round| &round.trials)
     }
@@ -199,14 +181,14 @@ impl Batch {
 impl WakeWord {
     fn wait_for(&self, round: u32) {
         for hint in 0..HINTS {
-            // A look every eighth hint: the line stays quiet otherwise.
+            // Poll at every eighth hint only, which keeps the line quiet.
             if hint % 8 == 0 && self.released.load(Acquire) >= round {
                 return;
             }
             std::hint::spin_loop();
         }
-        // This store and the load in the loop, the store and the load in `release`: in the one order of all four
-        // (SeqCst) either this side sees the number, or the other side sees it asleep and wakes it.
+        // SeqCst puts four accesses into one order: this store and the load in the loop, the store and the load in
+        // `release`. So either this side sees the number, or the other side sees it asleep and wakes it.
         self.asleep.store(1, SeqCst);
         loop {
             let released = self.released.load(SeqCst);
@@ -219,7 +201,7 @@ impl WakeWord {
     }
 
     fn release(&self, round: u32) {
-        // Never lower: the end of a batch (the highest number) stays.
+        // Never decreases: the end of a batch (the maximum) stays.
         self.released.fetch_max(round, SeqCst);
         if self.asleep.load(SeqCst) == 1 {
             futex::wake_all(&self.released);

@@ -1,6 +1,6 @@
-//! What control groups allow this process: the hard CPU set and the CPU quota, in versions 1 and 2.
+//! CPU set, CPU quota and free memory granted by control groups, versions 1 and 2.
 //!
-//! The files are described in the kernel's `Documentation/admin-guide/cgroup-v2.rst` and
+//! The files are documented in the kernel's `Documentation/admin-guide/cgroup-v2.rst` and
 //! `Documentation/admin-guide/cgroup-v1/`.
 
 mod hierarchy;
@@ -10,13 +10,13 @@ use crate::machine::Allowance;
 use coretalk_model::CpuSet;
 use hierarchy::{Hierarchy, Version};
 
-/// Which of the online CPUs this process may use. Where no control group says anything, every online CPU counts as
-/// allowed: pinning then shows what is refused.
+/// The online CPUs that this process may use. Without information from control groups all online CPUs count as allowed;
+/// pinning then shows which are refused.
 ///
-/// The mask is that of the main thread, so it is the inherited one only as long as nobody pins that thread.
+/// The mask is that of the main thread: it is the inherited one only until that thread is pinned.
 ///
 /// # Errors
-/// Where a file holds no CPU list, or exists but cannot be read.
+/// A file is unreadable or has no valid CPU list.
 pub fn read_allowance(root: &SystemRoot, online: &CpuSet) -> Result<Allowance, ReadError> {
     let cpuset = match group_cpus(root)? {
         Some(group) => group.intersection(online),
@@ -27,10 +27,10 @@ pub fn read_allowance(root: &SystemRoot, online: &CpuSet) -> Result<Allowance, R
     Ok(Allowance { cpuset, mask, offline: present.difference(online) })
 }
 
-/// The CPU set of this process's control group; `None` where none is in reach.
+/// CPU set of this process's control group; `None` if none is accessible.
 ///
 /// # Errors
-/// Where a file holds no CPU list.
+/// A file has no valid CPU list.
 pub fn group_cpus(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     let mut set: Option<CpuSet> = None;
     for hierarchy in hierarchy::of_controller(root, "cpuset") {
@@ -45,10 +45,10 @@ pub fn group_cpus(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     Ok(set)
 }
 
-/// The affinity mask in `/proc/self/status`; `None` where it does not say.
+/// Affinity mask in `/proc/self/status`; `None` if missing.
 ///
 /// # Errors
-/// Where the file exists but cannot be read, or holds no CPU list.
+/// The file is unreadable or has no valid CPU list.
 pub fn inherited_mask(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     let path = "/proc/self/status";
     let Some(status) = root.text(path)? else { return Ok(None) };
@@ -59,21 +59,21 @@ pub fn inherited_mask(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     Ok(Some(set).filter(|set| !set.is_empty()))
 }
 
-/// How much CPU time the control groups above this process grant.
+/// CPU time granted by the control groups of this process and their ancestors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quota {
-    /// The tightest limit, in CPUs' worth of time; `None` where there is none.
+    /// Tightest limit in CPUs; `None` if unlimited.
     pub limit_cpus: Option<f64>,
-    /// Periods in which some group of this process used its share up and was stopped, since the groups were made;
-    /// `None` where no group counts them.
+    /// Number of periods in which a group was throttled since its creation, summed over groups; `None` if no group
+    /// counts them.
     pub throttled_periods: Option<u64>,
-    /// For how long, in microseconds, summed over CPUs.
+    /// Throttled time in microseconds, summed over CPUs.
     pub throttled_us: Option<u64>,
 }
 
-/// The CPU quota; `None` where no CPU controller is in reach, so that nothing is known.
+/// CPU quota; `None` if no CPU controller is accessible.
 ///
-/// Groups above the root of a container's own name space are out of sight; their limits show only as throttling.
+/// Groups above the root of a container's name space are invisible; their limits show only as throttling.
 pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
     let mut known = false;
     let mut quota = Quota { limit_cpus: None, throttled_periods: None, throttled_us: None };
@@ -100,8 +100,8 @@ pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
     known.then_some(quota)
 }
 
-/// How many bytes of memory the control groups above this process still grant; `None` where none has a limit. Pages of
-/// files and slabs that can be reclaimed count as free, since the kernel gives them up before it ends a program.
+/// Bytes of memory still available within the control groups; `None` without a limit. Reclaimable file and slab pages
+/// count as free, since the kernel reclaims them before it kills a program.
 pub fn free_memory(root: &SystemRoot) -> Option<u64> {
     let free = |directory: &String, [limit, used]: [&str; 2], reclaimed: &[&str]| {
         let number = |name: &str| root.number::<u64>(&format!("{directory}/{name}"));
@@ -112,7 +112,7 @@ pub fn free_memory(root: &SystemRoot) -> Option<u64> {
     };
     let hierarchies = hierarchy::of_controller(root, "memory");
     let of_hierarchy = hierarchies.iter().flat_map(|hierarchy| {
-        // Version 1 states a limit near 2⁶³ where there is none; version 2 says `max`, which is no number.
+        // Version 1 reports a limit near 2⁶³ if unlimited; version 2 reports `max`, which does not parse.
         let (files, reclaimed): (_, &[&str]) = match hierarchy.version {
             Version::One => (
                 ["memory.limit_in_bytes", "memory.usage_in_bytes"],
@@ -146,7 +146,7 @@ fn limit_v1(root: &SystemRoot, directory: &str) -> Limit {
 
 fn limit_v2(root: &SystemRoot, directory: &str) -> Limit {
     let Some(text) = root.peek(&format!("{directory}/cpu.max")) else {
-        // The root of the whole hierarchy has no limit and, unlike every other group, no `cgroup.events`.
+        // Only the root of the hierarchy has neither a limit nor `cgroup.events`.
         let is_top = root.peek(&format!("{directory}/cgroup.controllers")).is_some()
             && root.peek(&format!("{directory}/cgroup.events")).is_none();
         return if is_top { Limit::Unlimited } else { Limit::Unknown };
@@ -162,7 +162,7 @@ fn limit_v2(root: &SystemRoot, directory: &str) -> Limit {
     }
 }
 
-/// Periods in which a group was stopped, and for how many microseconds: version 1 counts nanoseconds.
+/// Throttled periods and microseconds of a group; version 1 reports nanoseconds.
 fn throttled(root: &SystemRoot, directory: &str) -> Option<(u64, Option<u64>)> {
     let stat = root.peek(&format!("{directory}/cpu.stat"))?;
     let number = |name: &str| -> Option<u64> {
@@ -172,8 +172,8 @@ fn throttled(root: &SystemRoot, directory: &str) -> Option<(u64, Option<u64>)> {
     Some((number("nr_throttled")?, us))
 }
 
-/// The list of the nearest group that has one: a group without the controller follows its parent. An empty list
-/// means the same in groups that were never configured.
+/// The list of the nearest group that has one: a group without the controller follows its parent, and so does a group
+/// with an empty list, which was never configured.
 fn nearest_list(
     root: &SystemRoot,
     hierarchy: &Hierarchy,
@@ -182,7 +182,7 @@ fn nearest_list(
     for directory in &hierarchy.directories {
         for name in names {
             let list = match root.list(&format!("{directory}/{name}")) {
-                // Out of reach, or a group that is being removed.
+                // Inaccessible, or the group is being removed.
                 Err(ReadError::Io { .. }) => None,
                 other => other?,
             };

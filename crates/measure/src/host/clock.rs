@@ -1,4 +1,4 @@
-//! The counter of this machine: its rate, what a read costs, how fine it is, and whether it can be trusted.
+//! [`ClockReport`]: rate, read cost, resolution and trustworthiness of the counter.
 
 use super::core_clock;
 use super::spread::Spread;
@@ -13,39 +13,39 @@ pub mod sources;
 
 pub use offset::Offset;
 
-/// The time over which the rate is measured: brackets of 40 ns at both ends then leave an error below 2 ppm.
+/// Span of the rate measurement: with brackets of 40 ns at both ends the error is below 2 ppm.
 const SPAN: Duration = Duration::from_millis(50);
-/// A longer one, taken where brackets are so wide (a clock read by a system call) that the error would pass 10 ppm.
+/// Longer span for wide brackets (a clock read by system call) whose error would exceed 10 ppm.
 const LONG_SPAN: Duration = Duration::from_millis(200);
 
-/// Everything known about the counter.
+/// Properties of the counter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockReport {
-    /// What the ticks are ticks of: `tsc`, `cntvct`, `instant`.
+    /// Name of the counter: `tsc`, `cntvct`, `instant`.
     pub source: &'static str,
-    /// The measured rate, which turns all ticks into nanoseconds.
+    /// Measured rate, used to convert all ticks.
     pub rate: TickRate,
-    /// Bound of its relative error, in parts per million.
+    /// Bound of the relative error of the rate, in parts per million.
     pub rate_error_ppm: f64,
-    /// Ticks of a start-stop pair with nothing in between, and how often each value was seen.
+    /// Histogram of the cost of a start-stop pair: ticks and how often each occurred.
     pub costs: BTreeMap<u64, u64>,
-    /// Their median, in ticks.
+    /// Median cost in ticks.
     pub cost_ticks: u64,
-    /// The smallest visible step, in ticks.
+    /// Smallest observed step in ticks.
     pub step_ticks: u64,
-    /// The greatest common divisor of all differences seen: a visible tick may be more than one count.
+    /// Greatest common divisor of all observed differences: a step may be several counts.
     pub gcd_ticks: u64,
-    /// Whether the counter keeps its rate in every power state.
+    /// Whether the rate is the same in every power state.
     pub invariant: Option<bool>,
-    /// What the kernel keeps time with.
+    /// Clock source of the kernel.
     pub kernel_source: Option<String>,
-    /// Cost of one wait hint, in nanoseconds.
+    /// Cost of one spin hint in nanoseconds.
     pub hint_ns: f64,
-    /// The same in core cycles, where the core clock could be told.
+    /// The same in core cycles, where the core clock is known.
     pub hint_cycles: Option<f64>,
-    /// Differences between the counters of CPUs, for the pairs asked for.
+    /// Counter offsets of the measured CPU pairs.
     pub offsets: Vec<Offset>,
-    /// CPUs that went away while these were measured, and when since that began.
+    /// CPUs that went offline while offsets were measured, with the time since the beginning.
     pub departed: Vec<Departure>,
 }
 
@@ -53,7 +53,7 @@ impl ClockReport {
     /// Measures the counter on the CPU of the calling thread, which should be pinned; takes 50 to 200 ms.
     ///
     /// # Errors
-    /// [`ClockError`]: the counter cannot be read, stands still, runs backwards, or is too coarse to time anything.
+    /// [`ClockError`]: the counter is unreadable, stands still, runs backwards or is too coarse.
     pub fn measure() -> Result<ClockReport, ClockError> {
         counter::check()?;
         let begin = anchor();
@@ -81,7 +81,7 @@ impl ClockReport {
         })
     }
 
-    /// The facts that every run states.
+    /// Facts stored with every run.
     pub fn facts(&self) -> ClockFacts {
         ClockFacts {
             source: self.source.to_owned(),
@@ -96,12 +96,12 @@ impl ClockReport {
         }
     }
 
-    /// How far the counters lie apart, of the pairs that were measured; `None` before any was.
+    /// Largest offset of the measured pairs; `None` before any was measured.
     pub fn spread(&self) -> Option<Spread> {
         let farthest_by = |distance: fn(&Offset) -> f64| {
             self.offsets.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
-        // Where no pair is proven to lie apart, the one that is known worst says how well they agree.
+        // If no offset is proven, the pair with the largest error tells how well they agree.
         let proven = farthest_by(|pair| pair.ticks.abs() - pair.bound_ticks);
         let proven = proven.filter(|pair| pair.ticks.abs() > pair.bound_ticks);
         let pair = proven.or_else(|| farthest_by(|pair| pair.bound_ticks))?;
@@ -112,7 +112,7 @@ impl ClockReport {
         })
     }
 
-    /// The offset between two CPUs, from the first to the second, where it was measured.
+    /// Offset of `to` from `from`, if measured.
     pub fn offset(&self, from: CpuId, to: CpuId) -> Option<Offset> {
         let straight = self.offsets.iter().find(|offset| (offset.from, offset.to) == (from, to)).copied();
         let reversed = self.offsets.iter().find(|offset| (offset.from, offset.to) == (to, from));
@@ -120,17 +120,16 @@ impl ClockReport {
     }
 }
 
-/// One reading of the counter between two of the system's clock.
+/// One counter reading between two readings of the system clock.
 #[derive(Debug, Clone, Copy)]
 struct Bracket {
     ticks: u64,
-    /// Middle of the two readings of the clock.
     ns: f64,
     /// Their distance: the error of `ns` is at most half of it.
     width: f64,
 }
 
-/// The ten narrowest of many brackets: an interrupt widens one, never narrows it.
+/// The ten narrowest of 500 brackets: an interrupt can only widen a bracket.
 fn anchor() -> Vec<Bracket> {
     let mut brackets: Vec<Bracket> = (0..500)
         .map(|_| {
@@ -149,7 +148,7 @@ fn anchor() -> Vec<Bracket> {
     brackets
 }
 
-/// The rate between `begin` and some 50 ms later, with the bound of its error in parts per million.
+/// Rate between `begin` and about 50 ms later, with the bound of its error in parts per million.
 fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
     let over = |span: Duration| {
         let left = |now: u64| (begin[0].ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
@@ -172,12 +171,12 @@ fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), C
     if ticks <= 0.0 || ns <= 0.0 || last.ticks <= first.ticks {
         return Err(ClockError::NoRate(first.ticks, last.ticks, ns));
     }
-    // Each mean lies within half a bracket of the truth; the clock itself is in whole nanoseconds.
+    // Each mean is within half a bracket of the true value; the clock has a resolution of a nanosecond.
     let error_ns = (mean(begin, &|b| b.width) + mean(end, &|b| b.width)) / 2.0 + 1.0;
     Ok((TickRate { hz: ticks * 1e9 / ns }, error_ns / ns * 1e6))
 }
 
-/// Ticks of start-stop pairs, and the greatest common divisor of everything seen.
+/// Histogram of ticks per start-stop pair, and the greatest common divisor of all differences.
 fn costs() -> (BTreeMap<u64, u64>, u64) {
     let mut counts = BTreeMap::new();
     let mut divisor = 0;
@@ -191,13 +190,13 @@ fn costs() -> (BTreeMap<u64, u64>, u64) {
     (counts, divisor)
 }
 
-/// The smallest difference between two readings that is not zero.
+/// Smallest positive difference between two readings.
 fn step() -> Result<u64, ClockError> {
     let mut smallest = None;
     let mut last = counter::now_ticks();
     for _ in 0..100_000 {
         let now = counter::now_ticks();
-        // Unfenced reads may swap by a few ticks on their way through the core; a real step backwards is longer.
+        // Unfenced reads may be reordered by a few ticks; a real step backwards is larger.
         if now + 1000 < last {
             return Err(ClockError::Backwards(last, now));
         }
@@ -209,7 +208,7 @@ fn step() -> Result<u64, ClockError> {
     smallest.ok_or(ClockError::Still(last))
 }
 
-/// Ticks of one wait hint, from the fastest of some loops of a thousand: an upper bound that contains the loop.
+/// Ticks per spin hint in the fastest of eight loops of a thousand: an upper bound, since it includes the loop.
 fn hint_ticks() -> f64 {
     const HINTS: u32 = 1000;
     let loops = (0..8).map(|_| {

@@ -1,8 +1,8 @@
-//! Runs a program on a set of CPUs: everything that belongs to it is bound there, watched, timed, and gone afterwards.
+//! Runs a program on a set of CPUs: pins it, watches it, measures its time and removes everything that it started.
 //!
-//! The mask is set between fork and exec, so that no instruction of the program runs elsewhere and every thread and
-//! process that it starts inherits it. A small process forks it where there is one, so that its memory is its own. A process group and the role of a subreaper make sure that nothing is left behind:
-//! whoever is orphaned becomes a child of this process, which ends it.
+//! The affinity is set between fork and exec, so that every instruction runs on these CPUs and all its threads and
+//! processes inherit them. If a launcher is available, it does the fork, so that the peak memory is that of the
+//! program. The program has its own process group, and this process is a subreaper: it adopts orphans and kills them.
 
 pub(crate) mod capture;
 pub mod launcher;
@@ -25,84 +25,83 @@ use std::process::{ChildStderr, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 use watchdog::Watchdog;
 
-/// How often a program that runs is looked at: whether somebody wishes to end, and whether it stays on its CPUs.
+/// Maximum interval between two samples of a running program: stop flag and affinity of its threads.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// When it is looked at first, and the pause before the second look; each pause after is twice the one before, until they
-/// are as long as [`SAMPLE_INTERVAL`]: what programs start they start early, and much of it is gone soon.
+/// First interval, doubled up to [`SAMPLE_INTERVAL`]: most processes start early, and many are short-lived.
 const EARLY: Duration = Duration::from_millis(2);
-/// A look at hundreds of processes takes milliseconds, perhaps on a CPU of theirs: at most a part in so many of the time.
+/// Minimum ratio of interval to sampling time: sampling hundreds of processes takes milliseconds.
 const SAMPLE_SHARE: u32 = 100;
-/// How long the end of what was killed may take: a process in an uninterruptible wait does not die at once.
+/// Maximum wait for killed processes: one in an uninterruptible wait does not end at once.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// What is to be run.
+/// A program to run and its conditions.
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
     /// The program, looked up in `PATH`.
     pub program: &'a OsString,
     /// Its arguments.
     pub arguments: &'a [OsString],
-    /// Variables that it has beside those of this process.
+    /// Environment variables added to those of this process.
     pub environment: &'a [(String, String)],
-    /// Where it may run.
+    /// Affinity.
     pub cpus: &'a CpuSet,
-    /// Who ends what it leaves, should this process be killed.
+    /// Kills leftover processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// The program that is a launcher by the word [`launcher::LAUNCH`]; without one this process forks.
+    /// Executable that serves as a launcher with the argument [`launcher::LAUNCH`]; without one this process forks.
     pub launcher: Option<&'a Path>,
-    /// When it is given up.
+    /// Time limit.
     pub limit: Duration,
-    /// One of its CPUs that is not there any more: asked at each look, and the program is ended then. What ran on fewer
-    /// CPUs says nothing, and threads that wait for each other on one CPU may take minutes where they took milliseconds.
+    /// Returns a CPU of the program that went offline; called with each sample, ends the program. A result with fewer
+    /// CPUs would be meaningless, and threads that wait for each other on one CPU may take minutes instead of
+    /// milliseconds.
     pub lost: &'a dyn Fn() -> Option<CpuId>,
 }
 
 /// A program that ended by itself.
 #[derive(Debug)]
 pub struct Finished {
-    /// From before the fork to its end.
+    /// Time from before the fork to the end.
     pub wall: Duration,
     /// How it ended.
     pub status: ExitStatus,
-    /// What it and its children used.
+    /// Resources used by it and its children.
     pub usage: Usage,
-    /// How often the system moved one of its threads from CPU to CPU; `None` where the system does not count.
+    /// Number of CPU migrations of its threads; `None` if the system does not count them.
     pub migrations: Option<u64>,
-    /// How it stayed on its CPUs.
+    /// Observed affinity of its threads.
     pub stay: Stay,
-    /// Processes that it left behind, which were ended.
+    /// Number of processes that it left behind; they were killed.
     pub orphans: u32,
-    /// What it printed.
+    /// Standard output.
     pub stdout: Printed,
-    /// What it complained about.
+    /// Standard error.
     pub stderr: Printed,
 }
 
-/// What processes used.
+/// Resources used by processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
     /// CPU time in user mode, in seconds.
     pub user_s: f64,
     /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// The most memory that one of them held, in bytes; `None` where it held less than whoever forked it, whose memory the
-    /// system counts until the program takes its place.
+    /// Peak memory of one process in bytes; `None` if it is below the memory of the parent, which Linux counts until
+    /// exec.
     pub peak_bytes: Option<u64>,
-    /// Switches, voluntary and not.
+    /// Voluntary and involuntary context switches.
     pub switches: u64,
 }
 
-/// How a program stayed on its CPUs.
+/// Affinity of a program's threads as sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stay {
-    /// Some thread of it was allowed to run elsewhere.
+    /// Some thread was allowed outside the CPUs.
     pub left: bool,
-    /// Some thread of it was bound more tightly.
+    /// Some thread was limited to fewer CPUs.
     pub narrowed: bool,
-    /// The most threads that were seen at a time, of all its processes.
+    /// Maximum number of threads seen at once, over all its processes.
     pub tasks: usize,
-    /// How long its threads were ready and had no CPU, together and as far as was seen; `None` where the system does not
-    /// say.
+    /// Total time that its threads waited for a CPU, as far as sampled; `None` if the system does not report it.
     pub waited: Option<Duration>,
 }
 
@@ -112,44 +111,44 @@ pub enum RunFailure {
     /// It could not be started.
     #[error("start `{program}`")]
     NotStarted {
-        /// Which.
+        /// The program.
         program: String,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It ran longer than it may; it was ended.
+    /// It exceeded its time limit and was killed.
     #[error("run for more than {} s", .limit.as_secs_f64())]
     TimedOut {
-        /// How long it might.
+        /// The limit.
         limit: Duration,
-        /// What it had printed.
+        /// Standard output so far.
         stdout: Box<Printed>,
-        /// What it had complained about.
+        /// Standard error so far.
         stderr: Box<Printed>,
     },
-    /// Somebody wished to end.
+    /// The user interrupted the run.
     #[error("interrupted")]
     Interrupted,
-    /// A CPU of it went away; it was ended.
+    /// One of its CPUs went offline; it was killed.
     #[error("run on CPU {cpu}, which went away")]
     LostCpu {
         /// The CPU.
         cpu: CpuId,
     },
-    /// The system would not let us watch it.
+    /// A system call needed to watch it failed.
     #[error("watch a program")]
     Watch(#[source] io::Error),
 }
 
-/// Runs a program to its end. Children that this process starts meanwhile are taken for the program's, and ended with it.
+/// Runs a program to its end. Other children that this process starts meanwhile count as the program's and are killed.
 ///
 /// # Errors
-/// [`RunFailure`]; nothing of the program is left then.
+/// [`RunFailure`]; all processes of the program are gone then.
 pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     tree::adopt_orphans();
     let mut others = tree::children();
     let begun = Instant::now();
-    // Whoever was to start it may have done so, and be gone.
+    // A launcher may have started the program before it failed.
     let (parent, stdout, stderr) = Parent::start(launch).inspect_err(|_| drop(end_orphans(&others)))?;
     if let Parent::Launcher(launched) = &parent {
         others.push(launched.helper());
@@ -171,7 +170,7 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     };
     let (reaped, orphans) = match cleared {
         Ok(cleared) => cleared,
-        // What ends this process may have ended the launcher as well.
+        // The cause of the stop may have killed the launcher as well.
         Err(_) if stop.is_raised() => return Err(RunFailure::Interrupted),
         Err(error) => return Err(RunFailure::Watch(error)),
     };
@@ -182,7 +181,7 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     Ok(Finished { wall, status, usage, migrations, stay: watched.stay(), orphans, stdout, stderr })
 }
 
-/// Pages are counted in batches, each CPU for itself, so that two children that do the same differ: seen by 170 KiB.
+/// The kernel counts pages in batches per CPU, so identical children differ: by up to 170 KiB as measured.
 const SLACK: u64 = 512 << 10;
 
 enum Ended {
@@ -192,16 +191,15 @@ enum Ended {
     LostCpu(CpuId),
 }
 
-/// A program that runs.
 struct Watched<'a> {
     parent: Parent,
     cpus: &'a CpuSet,
     stdout: Capture,
     stderr: Capture,
     stay: Stay,
-    /// What each of its threads had waited when it was seen last, by its number.
+    /// Waiting time of each thread when last sampled, by thread id.
     waited: BTreeMap<u32, Duration>,
-    /// Children that this process had before, and who launched it.
+    /// Earlier children of this process, and the launcher.
     others: Vec<u32>,
 }
 
@@ -219,7 +217,7 @@ impl<'a> Watched<'a> {
                 Ok(Watched { parent, cpus, stdout, stderr, stay, waited, others })
             }
             (stdout, stderr) => {
-                // Whoever cannot be watched is not left alone.
+                // Do not leave an unwatched program running.
                 let mut parent = parent;
                 tree::kill_group(parent.pid());
                 let _ = parent.reap(Instant::now() + LAST_WAIT);
@@ -238,7 +236,7 @@ impl<'a> Watched<'a> {
         loop {
             if self.wait(due.min(limit).saturating_duration_since(Instant::now()).min(SAMPLE_INTERVAL))? {
                 let at = Instant::now();
-                // A zombie still says where it was allowed to run.
+                // A zombie still reports its affinity.
                 self.sample();
                 return Ok(Ended::ByItself(at));
             }
@@ -261,12 +259,12 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Waits for output, the end, or so long; whether it has ended.
+    /// Waits for output, the end or `span`; returns whether the program has ended.
     fn wait(&mut self, span: Duration) -> io::Result<bool> {
         let watch = |fd: Option<i32>| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 };
         let mut fds =
             [watch(self.parent.end()), watch(self.stdout.descriptor()), watch(self.stderr.descriptor())];
-        // Where the end cannot be waited for it is asked for each millisecond.
+        // Without a file descriptor for the end, poll it each millisecond.
         let is_told = self.parent.end().is_some();
         let span = if is_told { span } else { span.min(Duration::from_millis(1)) };
         let span_ms = span.as_micros().div_ceil(1000) as libc::c_int;
@@ -285,7 +283,7 @@ impl<'a> Watched<'a> {
         if is_told { Ok(fds[0].revents != 0) } else { tree::has_ended(self.parent.pid()) }
     }
 
-    /// Looks where it may run: the program, what it has started, and whoever was orphaned and became a child of ours.
+    /// Samples the affinity of the program, its descendants and adopted orphans.
     fn sample(&mut self) {
         let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
         let seen = tree::threads(adopted.chain([self.parent.pid()]));
@@ -304,9 +302,9 @@ impl<'a> Watched<'a> {
         Stay { waited, ..self.stay }
     }
 
-    /// Ends whatever is left of it, and says how it ended, what all used, and how many were left.
+    /// Kills all remaining processes; returns the end of the program, total usage and the number of orphans.
     fn clear_away(&mut self) -> io::Result<(Reaped, u32)> {
-        // While the leader is not waited for, the number of its group is not given to anybody else.
+        // Until the leader is reaped, the id of its group cannot be reused.
         tree::kill_group(self.parent.pid());
         let reaped = self.parent.reap(Instant::now() + LAST_WAIT);
         let ended = end_orphans(&self.others);
@@ -321,10 +319,10 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// Ends what became a child of this process meanwhile; says what it used, and how many there were.
+/// Kills children adopted by this process meanwhile; returns their usage and number.
 fn end_orphans(others: &[u32]) -> io::Result<(Usage, u32)> {
     let (mut usage, mut orphans, deadline) = (Usage::default(), 0, Instant::now() + LAST_WAIT);
-    // Children of an orphan that ends become orphans in turn.
+    // Children of a killed orphan become orphans in turn.
     loop {
         let left: Vec<u32> = tree::children().into_iter().filter(|child| !others.contains(child)).collect();
         if left.is_empty() {

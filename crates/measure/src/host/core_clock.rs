@@ -1,21 +1,21 @@
-//! How fast a core runs right now, from a chain of dependent instructions of known latency.
+//! Core clock, measured with a chain of dependent instructions of known latency.
 //!
-//! Latency follows the core clock with a slope of about 1, and the clock moves by 10 % within minutes, so it is probed
-//! on both CPUs before and after every trial. A probe takes about 8 µs. What it reads is low by less than 1 %, the cost
-//! of the clock itself, and always by the same amount.
+//! Latency is proportional to the core clock, which changes by 10 % within minutes, so the clock is probed on both CPUs
+//! before and after every trial. A probe takes about 8 µs. Its result is low by a constant error below 1 %, the cost of
+//! reading the counter.
 
 use crate::counter;
 use coretalk_model::TickRate;
 
-/// Dependent instructions of one chain: more than a microsecond, since the counter of some Zen moves in steps of 10 ns,
-/// and 1,024 multiplications would be read in steps of 1 %.
+/// Dependent instructions per chain, more than a microsecond: the counter of some Zen CPUs has steps of 10 ns, which
+/// for 1,024 multiplications would be 1 %.
 const LINKS: u64 = 4096;
-/// Chains of which the fastest counts: an interrupt lengthens one, never shortens it.
+/// Number of chains; the fastest counts, since an interrupt can only lengthen one.
 const CHAINS: usize = 2;
-/// What a core can run at, in GHz. Anything else is an emulator, or a chain that was interrupted each time.
+/// Plausible core clocks in GHz. Other values come from emulators, or from chains that were all interrupted.
 const PLAUSIBLE: std::ops::RangeInclusive<f64> = 0.2..=8.0;
 
-/// The clock of the calling core in GHz; `None` where the answer is not plausible or the architecture unknown.
+/// Clock of the calling core in GHz; `None` if implausible or on an unknown architecture.
 pub fn probe(rate: TickRate) -> Option<f64> {
     let ticks = (0..CHAINS).filter_map(|_| chain_ticks()).min()?;
     let ghz = (LINKS * CYCLES_PER_LINK) as f64 / rate.ns(ticks as f64);
@@ -23,11 +23,11 @@ pub fn probe(rate: TickRate) -> Option<f64> {
 }
 
 /// A 64-bit multiplication takes 3 cycles on every Intel core since Nehalem and every AMD core since Zen (Fog,
-/// "Instruction tables"). A loop of additions is useless here: on Zen 5 it reads 1.7 times too long at random.
+/// "Instruction tables"). Additions are unsuitable: on Zen 5 such a loop randomly takes 1.7 times as long.
 #[cfg(target_arch = "x86_64")]
 const CYCLES_PER_LINK: u64 = 3;
 
-/// An exclusive-or of registers takes 1 cycle on every Arm core. Multiplications would not do: 64-bit ones take 2, 3,
+/// An exclusive-or of registers takes 1 cycle on every Arm core. 64-bit multiplications are unsuitable: they take 2, 3,
 /// 4 or 5 cycles depending on the core (Arm's software optimization guides of Cortex-A72, Neoverse N1 and V1).
 #[cfg(target_arch = "aarch64")]
 const CYCLES_PER_LINK: u64 = 1;
@@ -78,12 +78,13 @@ fn chain_ticks() -> Option<u64> {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn chain_ticks() -> Option<u64> {
-    // No chain of known latency: the core clock stays unknown.
+    // No chain of known latency: the core clock is unknown.
     let _ = counter::now_ticks;
     None
 }
 
-/// Lets the core reach its frequency: chains of 1 ms until two in a row differ by less than 1 %, for 200 ms at most.
+/// Lets the core reach its frequency: runs chains for 1 ms at a time until the speed changes by less than 1 %, at most
+/// 200 ms.
 pub fn ramp_up(rate: TickRate) {
     let (millisecond, limit) = (rate.ticks(1e6) as u64, rate.ticks(200e6) as u64);
     let begun = counter::now_ticks();
@@ -97,7 +98,7 @@ pub fn ramp_up(rate: TickRate) {
     }
 }
 
-/// Chains per tick over about this many ticks.
+/// Chains per tick over at least `ticks` ticks.
 fn chains_within(ticks: u64) -> f64 {
     let begun = counter::now_ticks();
     let mut chains = 0u32;
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_probe_ends_and_reads_a_plausible_clock_or_none() {
-        // The counter need not be calibrated for this: no counter runs below 1 MHz or above 10 GHz.
+        // Needs no calibrated counter: every rate is between 1 MHz and 10 GHz.
         for hz in [1e6, 2.6e9, 1e10] {
             if let Some(ghz) = probe(TickRate { hz }) {
                 assert!(PLAUSIBLE.contains(&ghz), "{ghz}");

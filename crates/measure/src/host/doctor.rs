@@ -1,4 +1,4 @@
-//! [`examine`]: looks for everything that could spoil a measurement, and changes nothing.
+//! [`examine`]: checks for everything that could disturb a measurement; changes nothing.
 
 mod cpus;
 mod frequency;
@@ -12,23 +12,22 @@ use super::spread::Spread;
 use coretalk_model::Verdict::{CannotTell, Fail, Ok, Warn};
 use coretalk_model::{ClockFacts, DoctorFinding, Verdict};
 
-/// What files cannot say.
+/// Facts that are not in files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiveFacts<'a> {
-    /// The clock that measures, or why it cannot; `None` where nobody tried.
+    /// The measuring clock, or why it is unusable; `None` if untested.
     pub clock: Option<Result<&'a ClockFacts, &'a str>>,
-    /// How far the counters of CPUs lie apart.
+    /// Largest offset between the counters of CPUs.
     pub offsets: Option<Spread>,
-    /// Whether threads can be pinned, or why not; `None` where nobody tried.
+    /// Whether threads can be pinned, or why not; `None` if untested.
     pub pinning: Option<Result<(), &'a str>>,
-    /// What the CPUs did in the last moments before any measurement.
+    /// CPU times during the observation before a measurement.
     pub recent: Option<&'a CpuTimes>,
-    /// The C library: [`libc_version`](super::facts::libc_version).
+    /// C library: [`libc_version`](super::facts::libc_version).
     pub libc: Option<&'a str>,
 }
 
 impl<'a> LiveFacts<'a> {
-    /// The clock, where it can measure.
     fn usable_clock(&self) -> Option<&'a ClockFacts> {
         self.clock.and_then(Result::ok)
     }
@@ -37,16 +36,16 @@ impl<'a> LiveFacts<'a> {
 /// One check of `doctor`.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckSpec {
-    /// Stable kebab-case id.
+    /// Kebab-case id, stable.
     pub id: &'static str,
-    /// What it looks at, and why that matters, in a few words.
+    /// What is checked and why it matters, in a few words.
     pub about: &'static str,
-    /// Every verdict that it can reach.
+    /// All possible verdicts.
     pub verdicts: &'static [Verdict],
     examine: fn(&SystemRoot, &LiveFacts) -> Report,
 }
 
-/// Every check, in the order of reports: what can be had at all, who else is there, clocks, memory, rights.
+/// All checks in the order of reports: access, other load, clocks, memory, rights.
 pub const CHECKS: &[CheckSpec] = &[
     CheckSpec {
         id: "affinity",
@@ -176,7 +175,7 @@ pub const CHECKS: &[CheckSpec] = &[
     },
 ];
 
-/// Makes every check, in the order of [`CHECKS`].
+/// Performs all checks in the order of [`CHECKS`].
 ///
 /// ```
 /// use coretalk_measure::host::doctor::{CHECKS, LiveFacts, examine};
@@ -194,7 +193,7 @@ pub fn examine(root: &SystemRoot, live: &LiveFacts) -> Vec<DoctorFinding> {
     CHECKS.iter().map(finding).collect()
 }
 
-/// A [`DoctorFinding`] without its id.
+/// [`DoctorFinding`] without its id.
 struct Report {
     verdict: Verdict,
     text: String,
@@ -218,13 +217,12 @@ fn fail(text: impl Into<String>) -> Report {
 }
 
 impl Report {
-    /// With the command that changes it.
     fn fix(self, command: impl Into<String>) -> Report {
         Report { fix: Some(command.into()), ..self }
     }
 }
 
-/// `12 %`, or as many digits as a small part needs.
+/// Formats a fraction as `12 %`, with one decimal below 10 %.
 fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }

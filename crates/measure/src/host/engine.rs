@@ -1,4 +1,4 @@
-//! Performing rounds: preparing a [`Batch`], watching over it asleep, and collecting what it produced.
+//! [`Engine`]: prepares a [`Batch`] of rounds, supervises it while sleeping, and collects the results.
 
 use super::arena::{Arena, Draws, LineRequest, UsedRuns};
 use super::batch::Batch;
@@ -16,44 +16,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the coordinating thread looks at the request to stop while workers run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The same where it has to share a CPU with them.
+/// Poll interval where the coordinating thread shares a CPU with workers.
 const RARE_POLL_INTERVAL: Duration = Duration::from_millis(40);
-/// A round that takes longer may have lost a CPU: then its threads share another one, and each hand-over takes a time
-/// slice, until the limit of each round of the batch has passed.
+/// Duration of a round after which lost CPUs are searched: threads of a lost CPU share another one, where each handoff
+/// takes a scheduler quantum, in every round of the batch until its limit.
 const LONG: Picos = Picos::from_ms(100);
-/// How long a role that has been told to leave may take to do so, before its thread counts as lost.
+/// Time that a role may take to leave when told to; afterwards its thread counts as lost.
 const GRACE: Picos = Picos::from_ms(1500);
-/// How long a thread with nothing left to do may take to be scheduled and say so.
+/// Time that an idle thread may take to be scheduled and report it.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest wait before a span: periodic interrupts of 1 and 4 ms must not meet the same part of every pass.
+/// Maximum delay before a span, so that periodic interrupts of 1 and 4 ms do not always hit the same part of a pass.
 const PHASE_NS: f64 = 20_000.0;
-/// Above this share of a batch, what runs on a sibling is not the kernel's housekeeping.
+/// Share of a batch above which activity on a sibling exceeds kernel housekeeping.
 const BUSY_SIBLING: f64 = 0.05;
 
-/// What performing needs to know.
 #[derive(Debug)]
 pub struct Engine<'a> {
-    /// The workers.
     pub workers: &'a Workers,
-    /// The memory.
     pub arena: &'a Arena,
-    /// Which CPUs share what.
     pub topology: &'a Topology,
-    /// The rate of the counter.
     pub rate: TickRate,
-    /// The moment from which the machine's time line counts.
+    /// Origin of the machine's time line.
     pub opened: Picos,
     /// Whether the coordinating thread shares a CPU with the workers.
     pub coordinator_shared: bool,
 }
 
 impl Engine<'_> {
-    /// Performs rounds; fewer than asked where `stop` was raised in between.
+    /// Performs rounds; returns fewer than given if `stop` was raised.
     ///
     /// # Errors
-    /// [`MachineError::Memory`] where a round wants more lines than there is memory for.
+    /// [`MachineError::Memory`] if a round needs more lines than available.
     pub fn perform(&self, rounds: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
         let mut outcomes = Vec::with_capacity(rounds.len());
         while outcomes.len() < rounds.len() && !stop.is_raised() {
@@ -64,7 +58,7 @@ impl Engine<'_> {
             let (root, before) = (SystemRoot::live(), cpu_times());
             let held = Throttles::read(&root, &cpus);
             let begun = sources::monotonic();
-            // A thread that is lost ends the batch with its round; the rest is run without it.
+            // A lost thread ends the batch with its round; the remaining rounds run without it.
             let completed = self.run(&batch, stop);
             let spent = before.and_then(|before| Some(cpu_times()?.since(&before)));
             let elapsed = sources::monotonic().saturating_sub(begun);
@@ -72,13 +66,13 @@ impl Engine<'_> {
             let around = Around { engine: self, spent, elapsed, throttled };
             outcomes.extend((0..completed).map(|round| around.outcome(batch.trials(round), begun)));
         }
-        // A round that was told to leave did leave, but is not complete.
+        // Rounds that were told to leave are incomplete.
         let interrupted = |round: &RoundOutcome| round.trials.contains(&Err(TrialFailure::Interrupted));
         outcomes.truncate(outcomes.iter().position(interrupted).unwrap_or(outcomes.len()));
         Ok(outcomes)
     }
 
-    /// Memory that rounds want at the same time: runs by node, for the greediest of them.
+    /// Maximum number of runs that a round needs at once, by node.
     pub fn wanted_runs(rounds: &[Round], topology: &Topology) -> BTreeMap<u32, usize> {
         let mut most = BTreeMap::new();
         for round in rounds {
@@ -109,7 +103,6 @@ impl Engine<'_> {
         Ok(trials)
     }
 
-    /// Why an assignment cannot be run at all.
     fn refusal(&self, assignment: &Assignment, busy: &mut CpuSet) -> Option<TrialFailure> {
         for (role, &cpu) in assignment.placement.iter().enumerate() {
             let refused = |errno| Some(TrialFailure::NotPinned { cpu, errno });
@@ -118,7 +111,7 @@ impl Engine<'_> {
                 return refused(libc::EINVAL);
             }
             if !worker.is_idle() {
-                // It was lost in an earlier round and has not come back.
+                // It was lost in an earlier round and has not returned.
                 return Some(TrialFailure::PartnerLost { cpu });
             }
             if !busy.insert(cpu) {
@@ -159,12 +152,12 @@ impl Engine<'_> {
         Ok(Trial::new(assignment.placement.clone(), spans, self.rate))
     }
 
-    /// Has a batch run; says how many of its rounds have an outcome.
+    /// Runs a batch; returns the number of rounds with an outcome.
     fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
         for cpu in batch.cpus() {
             let of_worker = Arc::clone(batch);
             if let Some(worker) = self.workers.worker(cpu) {
-                // Only idle workers have a part, and nobody but this thread gives them anything.
+                // Never fails: these workers are idle, and only this thread gives tasks.
                 let _ = worker.give(Box::new(move || of_worker.take_part(cpu)));
             }
         }
@@ -182,7 +175,7 @@ impl Engine<'_> {
                 batch.cpus().filter(lost).for_each(|cpu| batch.give_up_cpu(cpu, Halt::Partner));
             }
             let Some(overdue) = batch.overdue() else { continue };
-            // Whoever waits properly has seen the deadline by now; this is for who never began.
+            // Waiting roles have noticed the deadline; this concerns roles that never began.
             let round = batch.completed();
             batch.give_up_round(round, Halt::Deadline);
             if overdue > GRACE {
@@ -196,7 +189,6 @@ impl Engine<'_> {
         batch.completed()
     }
 
-    /// Waits until workers that have left their last trial are idle.
     fn settle(&self, cpus: impl Iterator<Item = CpuId>) {
         for worker in cpus.filter_map(|cpu| self.workers.worker(cpu)) {
             worker.wait_idle(PATIENCE);
@@ -204,13 +196,10 @@ impl Engine<'_> {
     }
 }
 
-/// What went on around the trials of a batch.
 struct Around<'a> {
     engine: &'a Engine<'a>,
-    /// What the CPUs spent their time on meanwhile.
     spent: Option<CpuTimes>,
     elapsed: Picos,
-    /// CPUs that were held back meanwhile.
     throttled: CpuSet,
 }
 
@@ -236,8 +225,8 @@ impl Around<'_> {
         }
     }
 
-    /// The accounts of the system are too coarse for one trial, so the loss of a batch is spread over its trials by
-    /// the time that each took: exact where it is zero, and right in sum where it is not.
+    /// System counters are too coarse for one trial, so losses in a batch are distributed over its trials by their
+    /// duration: exact for zero, otherwise only the sum is right.
     fn conditions(&self, trial: &Trial) -> TrialConditions {
         let share = trial.times().map_or(0.0, |(started, ended)| {
             ended.saturating_sub(started).secs() / self.elapsed.max(Picos(1)).secs()
@@ -252,7 +241,7 @@ impl Around<'_> {
         }
     }
 
-    /// Only siblings that have no worker can be judged: the others work for us in other rounds.
+    /// Judges only siblings without a worker: the others work in other rounds.
     fn has_busy_sibling(&self, cpu: CpuId) -> bool {
         let outside = self.engine.topology.siblings(cpu).difference(&self.engine.workers.cpus());
         let Some(spent) = &self.spent else { return false };
@@ -271,7 +260,7 @@ fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topolo
     };
     let places = match order.walk {
         crate::machine::Walk::FreshRuns => order.lines as usize,
-        // One place, visited as often as the lines of the order say.
+        // A single place, visited once for each line of the order.
         crate::machine::Walk::OnePlace => 1,
     };
     LineRequest {
@@ -283,7 +272,7 @@ fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topolo
     }
 }
 
-/// The nodes of some CPUs; node 0 on machines that report none.
+/// Nodes of some CPUs; node 0 if the machine reports none.
 pub fn nodes_of(cpus: &[CpuId], topology: &Topology) -> BTreeSet<u32> {
     cpus.iter().map(|&cpu| topology.node_of(cpu).unwrap_or(0)).collect()
 }

@@ -1,4 +1,5 @@
-//! What else went on: switches of a thread, and time that CPUs lost to the host or to interrupts.
+//! Disturbances: context switches of a thread, throttling, and CPU time taken by the hypervisor, interrupts or other
+//! programs.
 
 use super::cgroup;
 use super::clock::sources;
@@ -11,14 +12,14 @@ use std::time::Duration;
 /// Context switches of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// It gave the CPU away (slept).
+    /// The thread slept.
     pub voluntary: u32,
-    /// The CPU was taken from it.
+    /// The thread was preempted.
     pub involuntary: u32,
 }
 
 impl Switches {
-    /// Those of the calling thread so far; one system call. `None` where the system does not count.
+    /// Switches of the calling thread so far; one system call. `None` if the system does not count them.
     pub fn of_this_thread() -> Option<Switches> {
         // SAFETY: an all-zero `rusage` is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -28,7 +29,7 @@ impl Switches {
             .then_some(Switches { voluntary: usage.ru_nvcsw as u32, involuntary: usage.ru_nivcsw as u32 })
     }
 
-    /// Those since an earlier count.
+    /// Switches since `earlier`.
     pub fn since(self, earlier: Switches) -> Switches {
         Switches {
             voluntary: self.voluntary.wrapping_sub(earlier.voluntary),
@@ -37,43 +38,43 @@ impl Switches {
     }
 }
 
-/// How often heat held CPUs back so far.
+/// Thermal throttling events so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Throttles {
     cpus: CpuSet,
-    /// Events of each CPU, in order; empty where the system counts none, as on most guests and on Arm.
+    /// Events per CPU in order; empty where the system has no counters, as on most guests and on Arm.
     counts: Vec<u64>,
 }
 
 impl Throttles {
-    /// What the counters say of some CPUs.
+    /// Reads the counters of some CPUs.
     pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Throttles {
         let of_cpu = |cpu: CpuId| {
             root.number::<u64>(&format!(
                 "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"
             ))
         };
-        // One missing file tells that there are none, which saves a thousand looks.
+        // The first missing file ends the search: that saves a thousand accesses.
         let counts = cpus.iter().map_while(of_cpu).collect();
         Throttles { cpus: cpus.clone(), counts }
     }
 
-    /// The CPUs that were held back since an earlier reading of the same ones.
+    /// CPUs throttled since an earlier reading of the same CPUs.
     pub fn since(&self, earlier: &Throttles) -> CpuSet {
         let counts = self.counts.iter().zip(&earlier.counts);
         self.cpus.iter().zip(counts).filter(|(_, (now, then))| now > then).map(|(cpu, _)| cpu).collect()
     }
 }
 
-/// How often and how long the quotas of the groups of this process stopped it since the groups were made.
+/// Throttling by the CPU quotas of this process's cgroups since their creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stopped {
     periods: u64,
-    /// Summed over CPUs; `None` where a group does not say.
+    /// Summed over CPUs; `None` if a cgroup does not report it.
     us: Option<u64>,
 }
 
-/// How often groups are looked at that do not count: a controller may be switched on.
+/// Retry interval for cgroups without counters, since a controller may be enabled.
 const UNCOUNTED: Picos = Picos::from_ms(200);
 
 impl Stopped {
@@ -85,29 +86,28 @@ impl Stopped {
     }
 }
 
-/// What a CPU quota does while this process measures.
+/// Watches throttling by a CPU quota during measurements.
 #[derive(Debug, Default)]
 pub struct QuotaWatch {
     began: Picos,
     first: Option<Stopped>,
     latest: Option<Stopped>,
-    /// When that was read.
     looked: Picos,
-    /// Until when it had not been seen: work that runs for seconds may be stopped from its beginning.
+    /// Last reading before the first throttling, when it may have begun: work may run for seconds between readings.
     from: Option<Picos>,
 }
 
 impl QuotaWatch {
-    /// Watches from now on.
+    /// Begins to watch.
     pub fn begin() -> QuotaWatch {
         let (began, first) = (sources::monotonic(), Stopped::read(&SystemRoot::live()));
         QuotaWatch { began, first, latest: first, looked: began, from: None }
     }
 
-    /// Looks at the counters; gives whether the process was stopped since the last look.
+    /// Reads the counters; returns whether the process was throttled since the last reading.
     pub fn sample(&mut self) -> bool {
         let at = sources::monotonic();
-        // Where nothing counts something will once a quota is set: asked now and then.
+        // Without counters, look for newly enabled ones now and then.
         if self.latest.is_none() && at.saturating_sub(self.looked) < UNCOUNTED {
             return false;
         }
@@ -116,7 +116,7 @@ impl QuotaWatch {
 
     fn take(&mut self, now: Option<Stopped>, at: Picos) -> bool {
         if self.first.is_none() && now.is_some() {
-            // A group that begins to count begins at zero.
+            // A newly enabled counter begins at zero.
             (self.first, self.latest) = (Some(Stopped::NEVER), Some(Stopped::NEVER));
         }
         let stopped = now.zip(self.latest).is_some_and(|(now, before)| now.periods > before.periods);
@@ -128,7 +128,7 @@ impl QuotaWatch {
         stopped
     }
 
-    /// What it did since the beginning; `None` where no group counts.
+    /// Throttling since the beginning; `None` if no cgroup has counters.
     pub fn throttled(&self) -> Option<Throttled> {
         let (first, latest) = self.first.zip(self.latest)?;
         let us = first.us.zip(latest.us).map(|(first, latest)| latest.saturating_sub(first));
@@ -140,8 +140,8 @@ impl QuotaWatch {
     }
 }
 
-/// Share of these CPUs that others keep busy right now, watched for 50 ms (longer on small machines, where one tick of
-/// the accounts would already be much); `None` where the system keeps no accounts.
+/// Share of these CPUs used by other programs now, measured for 50 to 200 ms (longer with fewer CPUs, where one tick of
+/// the counters is a larger share); `None` if the system has no counters.
 pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     let count = cpus.len().max(1) as f64;
     let window = Duration::from_millis((400 / cpus.len().max(1) as u64).clamp(50, 200));
@@ -153,37 +153,34 @@ pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     Some((busy - own / count).max(0.0))
 }
 
-/// How much of some CPUs other programs take while this process measures: in windows one after another, and over all.
+/// CPU use of other programs during measurements: in consecutive windows, and in total.
 #[derive(Debug, Default)]
 pub struct Others {
     cpus: CpuSet,
     first: Option<Account>,
-    /// The beginning of the window that is open.
     latest: Option<Account>,
-    /// What they took in the window before it.
     recent: Option<f64>,
 }
 
-/// The accounts of the system count hundredths of a second: in a shorter window one of them would be much.
+/// Minimum window: the system's counters have steps of 10 ms.
 const WINDOW: Picos = Picos::from_ms(200);
 
-/// What the accounts say at some moment.
 #[derive(Debug, Clone)]
 struct Account {
     at: Picos,
     times: CpuTimes,
-    /// Time of all threads of this process, and of its children.
+    /// CPU time of this process and its children.
     own: Picos,
 }
 
 impl Account {
-    /// `children` is what those have used that still run.
+    /// `children` is the CPU time of children that still run.
     fn now(children: Picos) -> Option<Account> {
         let own = sources::process_cpu() + sources::children_cpu() + children;
         Some(Account { at: sources::monotonic(), times: cpu_times()?, own })
     }
 
-    /// Share of the CPUs that others took since an earlier moment.
+    /// Share of the CPUs used by other programs since `earlier`.
     fn others_since(&self, earlier: &Account, cpus: &CpuSet) -> Option<f64> {
         let busy = self.times.since(&earlier.times).busy_fraction(cpus)?;
         let wall = self.at.saturating_sub(earlier.at).max(Picos(1));
@@ -193,17 +190,17 @@ impl Account {
 }
 
 impl Others {
-    /// Watches these CPUs from now on. `children` is what children of this process have used that still run.
+    /// Begins to watch these CPUs. `children` is the CPU time of children that still run.
     pub fn watch(cpus: CpuSet, children: Picos) -> Others {
         let first = Account::now(children);
         Others { cpus, latest: first.clone(), first, recent: None }
     }
 
-    /// Looks at the accounts; ends the window where it is long enough. `children` tells what children of this process have
-    /// used that still run.
+    /// Reads the counters; ends the window if it is long enough. `children` returns the CPU time of children that still
+    /// run.
     pub fn sample(&mut self, children: impl FnOnce() -> Picos) {
         let Some(begun) = &self.latest else { return };
-        // Reading the accounts of many CPUs takes a millisecond.
+        // Reading the counters of many CPUs takes a millisecond.
         if sources::monotonic().saturating_sub(begun.at) < WINDOW {
             return;
         }
@@ -212,19 +209,19 @@ impl Others {
         self.latest = Some(now);
     }
 
-    /// Whether they took so much in the last window that a number made in it is in doubt.
+    /// Whether their share in the last window makes results doubtful.
     pub fn disturb(&self) -> bool {
         self.recent.is_some_and(|share| share > DISTURBED_SHARE)
     }
 
-    /// Their share over all windows that have ended; `None` before the first, and where the system keeps no accounts.
+    /// Their share over all completed windows; `None` before the first or without counters.
     pub fn share(&self) -> Option<f64> {
         self.recent?;
         self.latest.as_ref()?.others_since(self.first.as_ref()?, &self.cpus)
     }
 }
 
-/// What the CPUs have spent their time on so far; `None` where the system does not say.
+/// CPU times so far; `None` if the system does not report them.
 pub fn cpu_times() -> Option<CpuTimes> {
     CpuTimes::read(&SystemRoot::live())
 }
@@ -256,7 +253,7 @@ mod tests {
         assert!(!watch.take(None, Picos::from_ms(1_600)), "a file that is gone for a moment");
         assert!(watch.take(count(10, 450_900), Picos::from_ms(1_700)));
         let throttled = watch.throttled().unwrap();
-        // It was stopped at some time between 0.2 and 1 s, as far as anybody looked.
+        // Throttled at an unknown time between the readings at 0.2 and 1 s.
         assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (6, Some(0.45), Some(0.2)));
         assert_eq!(QuotaWatch::default().throttled(), None, "unknown is not zero");
     }
@@ -288,7 +285,7 @@ mod tests {
             own: Picos::from_ms(own),
         };
         let before = account("cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n", 0, 0);
-        // Both CPUs were busy throughout a second; one of them for this process.
+        // Both CPUs were busy for a second, one of them with this process.
         let after = |own| account("cpu0 100 0 0 0 0 0 0 0 0 0\ncpu1 90 0 10 0 0 0 0 0 0 0\n", 1_000, own);
         assert_eq!(after(0).others_since(&before, &cpus), Some(1.0));
         assert_eq!(after(1_000).others_since(&before, &cpus), Some(0.5));

@@ -1,5 +1,5 @@
-//! [`HostExecutor`]: fresh pinned threads for one pass of a trial, watched over until the last has left; and
-//! [`TrialRunner`], which makes passes one or several at the same time.
+//! [`HostExecutor`]: runs one pass of a trial in fresh pinned threads and supervises them. [`TrialRunner`]: runs passes
+//! of one or several trials at the same time.
 
 use super::clock::sources;
 use super::evidence::Switches;
@@ -20,22 +20,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// How often `unblock` is called once the pass is given up.
 const UNBLOCK_EVERY: Duration = Duration::from_millis(1);
 
-/// How long after a pass is given up its threads may take to leave, before they may run on any CPU: one that is pinned to
-/// a CPU which a thread of real-time priority keeps would never see that it is to leave.
+/// Time after which threads of a given-up pass may run on any CPU: a thread pinned to a CPU that a thread of real-time
+/// priority occupies would never notice that it has to leave.
 const RELEASED_AFTER: Duration = Duration::from_secs(2);
 
-/// Makes threads for passes. Fresh ones each time: they cost a tenth of a millisecond, and none is left behind with
-/// the state of another trial.
+/// Creates fresh threads for each pass: they cost 0.1 ms and carry no state of another trial.
 #[derive(Debug)]
 pub struct HostExecutor<'a> {
-    /// The rate of the counter.
     pub rate: TickRate,
-    /// What priority each thread asks for.
     pub priority: Priority,
-    /// The request to end.
     pub stop: &'a Stop,
 }
 
@@ -82,7 +77,7 @@ impl Executor for HostExecutor<'_> {
                 .into_iter()
                 .map(|(cpu, thread)| thread.join().unwrap_or_else(|_| Err(lost(cpu))))
                 .collect();
-            // A refused pin is the reason for all that the others say.
+            // A refused pin explains the failures of the other roles.
             let refused = outcomes.iter().find(|it| matches!(it, Err(TrialFailure::NotPinned { .. })));
             match refused {
                 Some(Err(failure)) => Err(failure.clone()),
@@ -108,14 +103,13 @@ impl Executor for HostExecutor<'_> {
     }
 }
 
-/// Why a pass could not begin: one of so many threads was refused.
+/// The failure of a pass for which one of `threads` threads could not be started.
 pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
     let threads = if threads == 1 { "a thread".to_owned() } else { format!("one of {threads} threads") };
     TrialFailure::refused(&format!("start {threads}"), error.raw_os_error().unwrap_or_default())
 }
 
 impl HostExecutor<'_> {
-    /// What a thread does from its start to its end.
     fn run_role(
         &self,
         role: &RoleContext<'_>,
@@ -125,9 +119,9 @@ impl HostExecutor<'_> {
         let cpu = role.cpu;
         affinity::pin_current_thread(cpu)
             .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
-        // A refusal was an error when the workers were engaged; here the thread takes what it gets.
+        // A refusal was reported when the workers were engaged; here the thread takes what it gets.
         let _ = priority::apply(self.priority);
-        // Roles that share a CPU would probe each other's time slices.
+        // Roles that share a CPU would disturb each other's probe.
         let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);
         let ghz_before = probe();
         let (switches, cpu_ns) = (Switches::of_this_thread(), thread_cpu_ns());
@@ -145,7 +139,7 @@ impl HostExecutor<'_> {
         })
     }
 
-    /// Sleeps until everybody has left; tells them to where the request to end or the limit says so.
+    /// Sleeps until all roles have left; tells them to leave on stop or at the deadline.
     fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
         let mut nap = Duration::from_nanos(order.nap.ns() as u64);
         let mut given_up = None;
@@ -156,7 +150,7 @@ impl HostExecutor<'_> {
             if counter::now_ticks() > guard.deadline_ticks {
                 guard.give_up(Halt::Deadline);
             }
-            // Relaxed: only whether anybody gave up; who unblocks looks at nothing that they wrote.
+            // Relaxed: only the flag matters; `unblock` reads nothing that the roles wrote.
             if guard.halt.load(Relaxed) != 0 {
                 (order.unblock)();
                 nap = UNBLOCK_EVERY;
@@ -168,7 +162,7 @@ impl HostExecutor<'_> {
     }
 }
 
-/// How many roles have left, and the threads of those that have not.
+/// Counts roles that have left and knows the threads of the others.
 #[derive(Debug, Default)]
 struct Departures {
     roles: Mutex<Roles>,
@@ -178,7 +172,7 @@ struct Departures {
 #[derive(Debug, Default)]
 struct Roles {
     left: usize,
-    /// The system's number of the thread, by role. A thread that ends is removed first: its number may be given again.
+    /// Thread id by role. Removed before the thread ends, since its id may be reused.
     present: BTreeMap<usize, i32>,
 }
 
@@ -198,16 +192,14 @@ impl Departures {
         self.changed.notify_all();
     }
 
-    /// Lets every role that has not left run wherever the calling thread may.
+    /// Lets the threads of all remaining roles run on the CPUs of the calling thread.
     fn release(&self) {
         let Ok(mask) = affinity::current_mask() else { return };
         for &thread in self.roles().present.values() {
-            // A refusal leaves the thread where it is, and the next try comes soon.
             let _ = affinity::set_mask_of(thread, &mask);
         }
     }
 
-    /// Waits a moment for this many; says whether they have left.
     fn are_all(&self, roles: usize, nap: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.roles(), nap, |it| it.left < roles);
         waited.unwrap_or_else(PoisonError::into_inner).0.left >= roles
@@ -226,29 +218,24 @@ fn thread_cpu_ns() -> Option<u64> {
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// What passes need of the machine. All of it is plain, so that several threads can coordinate one pass each.
+/// Facts of the machine needed by passes; `Copy`, so that several threads can each coordinate a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialRunner<'a> {
-    /// The structure of the machine.
     pub topology: &'a Topology,
-    /// The rate of the counter.
     pub rate: TickRate,
-    /// What a start-stop pair of its reads costs.
+    /// Cost of a start-stop pair of counter reads.
     pub clock_ns: f64,
-    /// What priority each role asks for.
     pub priority: Priority,
-    /// Whether a hypervisor runs this machine.
     pub guest: bool,
-    /// When the machine was opened.
+    /// Origin of the machine's time line.
     pub opened: Picos,
-    /// Whether threads that coordinate have to share measured CPUs.
+    /// Whether coordinating threads share measured CPUs.
     pub coordinator_shared: bool,
-    /// Other trials at the same time.
     pub others: u32,
 }
 
 impl TrialRunner<'_> {
-    /// One pass of one trial, coordinated by the calling thread.
+    /// Performs one pass of a trial, coordinated by the calling thread.
     pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let executor = HostExecutor { rate: self.rate, priority: self.priority, stop };
         let cpus = &order.spec.placement;
@@ -274,8 +261,8 @@ impl TrialRunner<'_> {
         })
     }
 
-    /// One pass of each trial, all at the same time. Every pass has a thread that coordinates it; these sleep most of
-    /// the time, and stay on the CPUs of the calling thread, away from measured ones where that is.
+    /// Performs one pass of each trial at the same time. Each has a coordinating thread that mostly sleeps and inherits
+    /// the affinity of the calling thread, apart from measured CPUs where possible.
     pub fn perform_all(
         &self,
         orders: &[TrialOrder<'_>],
@@ -380,7 +367,7 @@ mod tests {
         assert!(departures.roles().present.is_empty());
     }
 
-    /// A ring whose consumer panics over its tenth message.
+    /// A ring whose consumer panics at its tenth message.
     struct Breaks;
 
     struct Breaking<R>(R, u32);

@@ -1,4 +1,4 @@
-//! [`read_environment`]: what numbers are measured under, as far as files and the processor say.
+//! [`read_environment`]: conditions of a measurement as far as system files and the processor report them.
 
 mod cpu_times;
 mod platform;
@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Everything but the clock, the page size, the priority, and what the user adds: those are known only by those who
-/// set them. A fact that cannot be read stays `None`.
+/// Reads all facts except clock, page size, priority and user labels, which are added where they are known. Unreadable
+/// facts stay `None`.
 pub fn read_environment(root: &SystemRoot) -> Environment {
     let cpuinfo = CpuInfo::read(root);
     let platform = Platform::read(root);
@@ -52,12 +52,12 @@ pub fn read_environment(root: &SystemRoot) -> Environment {
     }
 }
 
-/// The compiler of this crate, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
+/// Compiler of this crate, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
 pub fn compiler() -> Option<String> {
     built(env!("CORETALK_COMPILER"))
 }
 
-/// How this crate was built, which is how timed loops were; whoever builds a program of it adds what it knows.
+/// Build settings of this crate, hence of its timed loops; a program that uses it adds its own facts.
 pub fn build_facts() -> BuildFacts {
     let features = env!("CORETALK_FEATURES").split(',').filter(|name| !name.is_empty());
     BuildFacts {
@@ -70,27 +70,27 @@ pub fn build_facts() -> BuildFacts {
     }
 }
 
-/// How atomic operations are executed: compilers for aarch64 call a helper that asks the processor once whether it has the
-/// instructions of the Large System Extensions, and tries exclusive pairs of load and store otherwise.
+/// Implementation of atomic operations: compilers for aarch64 call a helper that detects the Large System Extensions
+/// once and otherwise uses exclusive load-store pairs.
 #[cfg(target_arch = "aarch64")]
 fn atomics() -> Option<Atomics> {
     Some(if std::arch::is_aarch64_feature_detected!("lse") { Atomics::Lse } else { Atomics::LlSc })
 }
 
-/// How atomic operations are executed: there is one way.
+/// Implementation of atomic operations: only one on this architecture.
 #[cfg(not(target_arch = "aarch64"))]
 fn atomics() -> Option<Atomics> {
     None
 }
 
-/// What is measured of others, with its versions. The tool brings no allocator: messages on the heap are the system's.
+/// Versions of measured libraries. There is no bundled allocator: heap messages use the system's.
 fn libraries() -> BTreeMap<String, String> {
     let allocator = format!("malloc of {}", libc_version().as_deref().unwrap_or("the C library"));
     let versions = VERSIONS.map(|(name, version)| (name.to_owned(), version.to_owned()));
     versions.into_iter().chain([("allocator".to_owned(), allocator)]).collect()
 }
 
-/// Name and version of the C library, such as `glibc 2.36`; `None` where the library does not say.
+/// Name and version of the C library, such as `glibc 2.36`; `None` if unknown.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn libc_version() -> Option<String> {
     // SAFETY: the function takes nothing and returns a constant, NUL-terminated string of the C library.
@@ -98,24 +98,24 @@ pub fn libc_version() -> Option<String> {
     Some(format!("glibc {}", version.to_string_lossy()))
 }
 
-/// Name and version of the C library, such as `glibc 2.36`; `None` where the library does not say. musl keeps its version to itself.
+/// Name of the C library; musl does not report its version.
 #[cfg(target_env = "musl")]
 pub fn libc_version() -> Option<String> {
     Some("musl".to_owned())
 }
 
-/// Name and version of the C library, such as `glibc 2.36`; `None` where the library does not say.
+/// Name and version of the C library, such as `glibc 2.36`; `None` if unknown.
 #[cfg(not(any(all(target_os = "linux", target_env = "gnu"), target_env = "musl")))]
 pub fn libc_version() -> Option<String> {
     None
 }
 
-/// The CPUs that the kernel keeps from its scheduler (`isolcpus`); none where it does not say.
+/// CPUs removed from the kernel's scheduler (`isolcpus`); empty if unknown.
 pub fn isolated(root: &SystemRoot) -> coretalk_model::CpuSet {
     root.list(&format!("{CPU}/isolated")).ok().flatten().unwrap_or_default()
 }
 
-/// Whether boost (turbo) is on. Drivers differ in the file and in its sense.
+/// Whether boost (turbo) is enabled. Drivers differ in file name and meaning.
 pub fn boost(root: &SystemRoot) -> Option<bool> {
     let switch = |path: String| match root.peek(&path)?.as_str() {
         "0" => Some(false),
@@ -123,7 +123,7 @@ pub fn boost(root: &SystemRoot) -> Option<bool> {
         _ => None,
     };
     let no_turbo = || switch(format!("{CPU}/intel_pstate/no_turbo")).map(|off| !off);
-    // Recent kernels have a switch for each policy; one that is on suffices to move clocks.
+    // Recent kernels have a switch per policy; a single enabled one lets clocks change.
     let policies = || {
         let policies = root.numbered(&format!("{CPU}/cpufreq"), "policy");
         policies.iter().filter_map(|policy| switch(format!("{CPU}/cpufreq/policy{policy}/boost"))).max()
@@ -131,13 +131,13 @@ pub fn boost(root: &SystemRoot) -> Option<bool> {
     switch(format!("{CPU}/cpufreq/boost")).or_else(no_turbo).or_else(policies)
 }
 
-/// The load average over a minute.
+/// Load average over one minute.
 pub fn load_1min(root: &SystemRoot) -> Option<f64> {
     let load = root.peek("/proc/loadavg")?.split_whitespace().next()?.parse().ok()?;
     (0.0..f64::MAX).contains(&load).then_some(load)
 }
 
-/// The different values of a cpufreq file over all CPUs, in the order of the alphabet.
+/// Distinct values of a cpufreq file over all CPUs, sorted.
 pub(super) fn distinct(root: &SystemRoot, file: &str) -> Option<String> {
     let policies = root.numbered(&format!("{CPU}/cpufreq"), "policy");
     let mut values: Vec<String> = policies
@@ -153,22 +153,21 @@ pub(super) fn distinct(root: &SystemRoot, file: &str) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// `/proc/cpuinfo`, whose keys differ between architectures.
+/// Contents of `/proc/cpuinfo`, whose keys differ between architectures.
 pub(super) struct CpuInfo(String);
 
 impl CpuInfo {
     pub(super) fn read(root: &SystemRoot) -> CpuInfo {
-        // Of a processor that this program does not run on nothing is to be read.
+        // Under an emulator the file describes another processor, so ignore it.
         let is_of_another = root.is_live() && platform::translated(root, std::env::consts::ARCH).is_some();
         CpuInfo(root.peek("/proc/cpuinfo").filter(|_| !is_of_another).unwrap_or_default())
     }
 
-    /// The first value of a key.
     pub(super) fn value(&self, key: &'static str) -> Option<&str> {
         self.values(key).next()
     }
 
-    /// Every value of a key, in the order of the CPUs.
+    /// All values of a key, in the order of the CPUs.
     pub(super) fn values(&self, key: &'static str) -> impl Iterator<Item = &str> {
         self.0.lines().filter_map(move |line| {
             let (name, value) = line.split_once(':')?;
@@ -176,7 +175,7 @@ impl CpuInfo {
         })
     }
 
-    /// Whether the processor has a feature that x86 kernels list; `None` where no such list is in reach.
+    /// Whether the processor has a feature flag of x86; `None` if there is no such list.
     pub(super) fn has_flag(&self, flag: &str) -> Option<bool> {
         self.value("flags").map(|flags| flags.split_whitespace().any(|name| name == flag))
     }
@@ -187,7 +186,6 @@ fn cpu_model(root: &SystemRoot, cpuinfo: &CpuInfo) -> Option<String> {
     named.or_else(|| brand(root)).or_else(|| arm_model(cpuinfo)).map(|name| squeeze(&name))
 }
 
-/// The brand string that the processor itself gives.
 #[cfg(target_arch = "x86_64")]
 fn brand(root: &SystemRoot) -> Option<String> {
     let brand = root.is_live().then(|| raw_cpuid::CpuId::new().get_processor_brand_string())??;
@@ -199,7 +197,7 @@ fn brand(_root: &SystemRoot) -> Option<String> {
     None
 }
 
-/// Brand strings are padded with blanks inside and at the end.
+/// Collapses the padding of brand strings.
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -235,8 +233,8 @@ fn built(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Implementer, part, name: `MIDR_EL1` as the kernel's `arch/arm64/include/asm/cputype.h` and util-linux' `lscpu`
-/// name it. Only cores of machines that people measure; others keep their numbers.
+/// Implementer, part and name of `MIDR_EL1`, from the kernel's `arch/arm64/include/asm/cputype.h` and util-linux'
+/// `lscpu`. Only cores of machines worth measuring; others are shown by number.
 const CORES: &[(u32, u32, &str)] = &[
     (0x41, 0xd03, "Arm Cortex-A53"),
     (0x41, 0xd04, "Arm Cortex-A35"),
@@ -280,7 +278,7 @@ const CORES: &[(u32, u32, &str)] = &[
     (0xc0, 0xac4, "Ampere-1a"),
 ];
 
-/// The kinds of core, in the order of their first CPU, joined by ` + `; `None` where there are no such numbers.
+/// Kinds of Arm cores in the order of their first CPU, joined by ` + `; `None` without such numbers.
 fn arm_model(cpuinfo: &CpuInfo) -> Option<String> {
     let implementers = cpuinfo.values("CPU implementer").filter_map(hexadecimal);
     let parts = cpuinfo.values("CPU part").filter_map(hexadecimal);

@@ -1,35 +1,31 @@
-//! [`Tree`]: a system described by a list of files, for tests.
+//! [`Tree`]: a system described by files, for tests.
 
 use super::root::SystemRoot;
 use std::fmt::Write;
 use tempfile::TempDir;
 
-/// A temporary directory with the layout of a live system; removed when dropped.
+/// Temporary directory with the layout of a live system.
 pub struct Tree {
     directory: TempDir,
     root: SystemRoot,
 }
 
 impl Tree {
-    /// A system that says nothing.
     pub fn new() -> Tree {
-        // Thousands of small files: in memory where there is such a place, a hundred times faster than on a busy disk.
+        // Thousands of small files: a RAM disk is a hundred times faster than a busy disk.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = SystemRoot::new(directory.path());
         Tree { directory, root }
     }
 
-    /// The system with these files.
     pub fn of(files: &[(&str, &str)]) -> Tree {
         files.iter().fold(Tree::new(), |tree, (path, content)| tree.file(path, content))
     }
 
-    /// One file more.
     pub fn file(self, path: &str, content: &str) -> Tree {
         self.bytes(path, content.as_bytes())
     }
 
-    /// One file more, of any bytes.
     pub fn bytes(self, path: &str, content: &[u8]) -> Tree {
         let path = self.directory.path().join(path.trim_start_matches('/'));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -37,17 +33,15 @@ impl Tree {
         self
     }
 
-    /// What the code under test is given.
     pub fn root(&self) -> &SystemRoot {
         &self.root
     }
 
-    /// The CPUs that are online, of those that have entries.
     pub fn online(self, list: &str) -> Tree {
         self.file("/sys/devices/system/cpu/online", &format!("{list}\n"))
     }
 
-    /// One more file for each of these CPUs, below its directory.
+    /// Adds a file below the directory of each of these CPUs.
     pub fn each(mut self, cpus: &str, below: &str, content: &str) -> Tree {
         for cpu in cpus.parse::<coretalk_model::CpuSet>().unwrap().iter() {
             self = self.file(&format!("/sys/devices/system/cpu/cpu{cpu}/{below}"), &format!("{content}\n"));
@@ -55,8 +49,7 @@ impl Tree {
         self
     }
 
-    /// What the kernel says in `topology/` for groups of CPUs: `NAME_list` (or `NAME_cpus_list`), and an id that
-    /// counts the groups.
+    /// Adds the files in `topology/` for groups of CPUs: a list file, and an id file that numbers the groups.
     pub fn groups(mut self, list_name: &str, id_name: &str, groups: &[&str]) -> Tree {
         for (id, group) in groups.iter().enumerate() {
             self = self.each(group, &format!("topology/{list_name}"), group);
@@ -65,17 +58,15 @@ impl Tree {
         self
     }
 
-    /// Cores by their threads.
     pub fn cores(self, groups: &[&str]) -> Tree {
         self.groups("core_cpus_list", "core_id", groups)
     }
 
-    /// Packages.
     pub fn packages(self, groups: &[&str]) -> Tree {
         self.groups("package_cpus_list", "physical_package_id", groups)
     }
 
-    /// A cache level: `index` is the directory, as on most systems one more than the level from L2 on.
+    /// Caches of a level; the directory index equals the level except for data caches (0), as on most systems.
     pub fn caches(mut self, level: u32, kind: &str, groups: &[&str]) -> Tree {
         let index = if kind == "Data" { 0 } else { level };
         for (id, group) in groups.iter().enumerate() {
@@ -91,7 +82,6 @@ impl Tree {
         self
     }
 
-    /// NUMA nodes by number.
     pub fn nodes(mut self, nodes: &[(u32, &str)]) -> Tree {
         for (node, cpus) in nodes {
             self = self.file(&format!("/sys/devices/system/node/node{node}/cpulist"), &format!("{cpus}\n"));
@@ -99,8 +89,7 @@ impl Tree {
         self
     }
 
-    /// The system as lists of groups, one line for each level, each that is the same as another, each
-    /// node without CPUs and each core class.
+    /// Describes the topology: one line per level, omitted level, node without CPUs and core class.
     pub fn topology(&self) -> String {
         let topology = super::sysfs::read_topology(&self.root).unwrap();
         let mut text = format!("cpus {}\n", topology.cpus());

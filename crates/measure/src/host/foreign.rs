@@ -1,4 +1,4 @@
-//! Systems on which threads cannot be bound to CPUs in a way that we know how to prove.
+//! [`HostMachine`] for systems without support for verified pinning.
 
 use crate::machine::{Allowance, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings};
 use crate::series::TrialOrder;
@@ -12,12 +12,12 @@ use coretalk_model::{
 };
 use std::convert::Infallible;
 
-/// The machine that this process runs on: none can be had here.
+/// The machine that this process runs on; unavailable on this system.
 #[derive(Debug)]
 pub struct HostMachine(Infallible);
 
 impl HostMachine {
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
     /// Always [`MachineError::NoPinning`].
@@ -37,10 +37,10 @@ impl HostMachine {
         examine(&super::root::SystemRoot::live(), &live)
     }
 
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
-    /// As [`open`](HostMachine::open).
+    /// As for [`open`](HostMachine::open).
     #[cfg(not(target_os = "linux"))]
     pub fn reported() -> Result<(Topology, Allowance), MachineError> {
         HostMachine::open().map(|machine| match machine.0 {})
@@ -53,7 +53,7 @@ impl HostMachine {
     }
 }
 
-/// Why threads cannot be pinned on a system, by the name that the standard library has for it.
+/// Why threads cannot be pinned; `system` is the name in the standard library.
 fn reason(system: &str) -> String {
     match system {
         // `thread_affinity_policy` groups threads that share data, and Apple's processors ignore it.

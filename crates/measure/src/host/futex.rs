@@ -1,18 +1,18 @@
-//! Sleeping on a number until somebody changes it: the one way in which workers wait without a CPU.
+//! Sleeping until a word changes, by which workers wait without using a CPU.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Sleeps while `word` holds `expected`, until woken, for `timeout` at most. May return early for no reason: callers
-/// look again.
+/// Sleeps while `word` equals `expected`, until woken, at most for `timeout`. May return spuriously: callers check the
+/// word again.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let span = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: timeout.subsec_nanos() as libc::c_long,
     });
     let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word outlives the call, and the kernel only reads it; the time span is null or valid. Every
-    // outcome (woken, changed, timed out, interrupted) means "look again", so the result is of no interest.
+    // SAFETY: the word outlives the call, and the kernel only reads it; the time span is null or valid. Every outcome
+    // (woken, changed, timed out, interrupted) means "look again", so the result is of no interest.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -34,7 +34,6 @@ pub fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }
 
-/// How often this thread has called the kernel to wake somebody.
 #[cfg(test)]
 pub fn wakes() -> u64 {
     WAKES.get()

@@ -1,4 +1,4 @@
-//! [`HostMachine`]: the machine that this process runs on, behind the boundary.
+//! [`HostMachine`]: the [`Machine`] that this process runs on.
 
 use super::affinity;
 use super::arena::Arena;
@@ -35,19 +35,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The longest sleep before the request to stop is looked at again.
 const NAP: Duration = Duration::from_millis(20);
-/// How long an examination compares the counters of CPUs, at most, …
+/// Maximum time of an examination for comparing the counters of CPUs.
 const EXAMINED: Duration = Duration::from_secs(3);
-/// … and one part in so many of a budget.
+/// The same limit in relation to the budget: one part in this many.
 const EXAMINED_SHARE: u64 = 20;
 
-/// How long an examination before a run of this budget compares counters at most, and looks once more at what others take.
+/// Maximum time for comparing counters, and for observing other programs, before a run with this budget.
 pub(super) fn examined(budget: Option<Picos>) -> Duration {
     budget.map_or(EXAMINED, |budget| EXAMINED.min(Picos(budget.0 / EXAMINED_SHARE).duration()))
 }
 
-/// The machine that this process runs on.
+/// The real machine.
 #[derive(Debug)]
 pub struct HostMachine {
     topology: Topology,
@@ -55,34 +54,30 @@ pub struct HostMachine {
     environment: Environment,
     clock: ClockReport,
     opened: Picos,
-    // Dropped in this order: workers first, then the memory that they write to, then the coordinator's old mask.
+    // Dropped in this order: workers, the memory that they write to, then the coordinator's mask.
     workers: Option<Workers>,
     arena: Arena,
     coordinator_mask: Option<CoordinatorMask>,
-    /// What the workers engaged last asked for: fresh threads ask for it too.
+    /// Last settings of the workers; threads of trials ask for the same priority.
     worker_settings: WorkerSettings,
-    /// What other programs take while something is measured.
     others: Others,
-    /// What a CPU quota does meanwhile.
     quota: QuotaWatch,
-    /// Who ends what programs leave, should this process be killed: asked for with the first program.
+    /// Kills leftover processes if this process is killed; started with the first program.
     watchdog: Option<Option<Watchdog>>,
-    /// What performs trials of runtimes in other languages.
     runtimes: Runtimes,
-    /// What making them ready has taken.
+    /// Time spent preparing runtimes.
     preparing: Picos,
-    /// When what is performed is broken off.
     deadline: Option<Instant>,
-    /// CPUs that were away while work ran, and since when, on the clock of the system.
+    /// CPUs that were offline while work ran, and since when on the system clock.
     missed: BTreeMap<CpuId, Picos>,
 }
 
 impl HostMachine {
-    /// Reads what the machine says about itself and measures its counter; takes 50 to 200 ms.
+    /// Reads the system's description and calibrates the counter; takes 50 to 200 ms.
     ///
     /// # Errors
-    /// [`MachineError::NoPinning`] where threads cannot be bound to CPUs, [`MachineError::Clock`] where the counter
-    /// cannot time anything, [`MachineError::System`] where the system's files make no sense.
+    /// [`MachineError::NoPinning`] if threads cannot be pinned, [`MachineError::Clock`] if the counter is unusable,
+    /// [`MachineError::System`] for invalid system files.
     pub fn open() -> Result<HostMachine, MachineError> {
         let opened = sources::monotonic();
         let (topology, allowance) = surroundings::read()?;
@@ -109,7 +104,7 @@ impl HostMachine {
         })
     }
 
-    /// Every check of `doctor` that can be made where [`open`](HostMachine::open) refuses with this error.
+    /// All checks of `doctor` that are possible although [`open`](HostMachine::open) failed with `error`.
     pub fn examine_closed(error: &MachineError) -> Vec<DoctorFinding> {
         match error {
             MachineError::NoPinning { reason } => surroundings::examine(Err(reason), None, None, EXAMINED),
@@ -120,32 +115,32 @@ impl HostMachine {
         }
     }
 
-    /// What the system reports, where [`open`](HostMachine::open) refuses: which CPUs share what, and which may be used.
+    /// Topology and allowed CPUs as the system reports them, also where [`open`](HostMachine::open) fails.
     ///
     /// # Errors
-    /// [`MachineError::System`] where the system's files make no sense.
+    /// [`MachineError::System`] for invalid system files.
     pub fn reported() -> Result<(Topology, Allowance), MachineError> {
         surroundings::read()
     }
 
-    /// The same machine, measured by a program that was built like this: what it says of its environment tells so.
+    /// Adds the facts of the program's build to the environment.
     pub fn measured_by(mut self, build: BuildFacts) -> HostMachine {
         self.environment.build_facts = Some(build);
         self
     }
 
-    /// What is known of the counter; [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
+    /// Properties of the counter; [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
     pub fn clock(&self) -> &ClockReport {
         &self.clock
     }
 
-    /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Pairs of which a CPU refuses
-    /// a thread or does not answer are left out; those that go away meanwhile are noted.
+    /// Measures the counter offsets of CPU pairs, about a millisecond each. Skips pairs with a CPU that refuses a
+    /// thread or does not answer, and notes CPUs that go offline.
     ///
-    /// Pairs come in their order until the time is over, and each gets its share of it: an emulated CPU would take half a
-    /// second for each, and one that is shared with other programs many seconds.
+    /// Pairs are measured in order until `end`, each within its share of the time: an emulated CPU would take half a
+    /// second per pair, one shared with other programs many seconds.
     pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], end: Instant, stop: &Stop) -> &ClockReport {
-        // A stamp is as old as a step of the counter: of one that moves in microseconds most exchanges take no time at all.
+        // A reading is uncertain by one step of the counter: with steps of 1 µs most exchanges seem to take no time.
         let step = self.clock.step_ticks as f64;
         let blurred = |it: Offset| Offset { bound_ticks: it.bound_ticks + step, ..it };
         let requested: Vec<_> = pairs.iter().filter(|(from, to)| from != to).collect();
@@ -166,32 +161,30 @@ impl HostMachine {
             attendance.note([from, to], &measured, after(), &absence);
             self.clock.offsets.extend(measured.map(blurred).ok());
         }
-        // Those that went in the last pair, or after it was their turn.
+        // CPUs lost in the last pair, or after their last pair.
         let all: CpuSet = requested.iter().flat_map(|pair| [pair.0, pair.1]).collect();
         attendance.misses(&all.iter().collect::<Vec<_>>(), after(), &absence);
         self.clock.departed = attendance.end();
         &self.clock
     }
 
-    /// Where the measured lines lie, node by node; empty before [`engage`](Machine::engage).
+    /// Location of the measured memory by node; empty before [`engage`](Machine::engage).
     pub fn residence(&self) -> Vec<(u32, Residence)> {
         self.arena.regions().map(|region| (region.node(), region.residence())).collect()
     }
 
-    /// The system's numbers of the workers' threads, for tools that look at them from outside.
+    /// Thread ids of the workers, for external tools.
     pub fn threads(&self) -> Vec<i32> {
         let Some(workers) = &self.workers else { return Vec::new() };
         workers.cpus().iter().filter_map(|cpu| workers.worker(cpu)).map(Worker::number).collect()
     }
 
-    /// What performs so many trials at the same time.
     fn trial_runner(&self, trials: usize) -> TrialRunner<'_> {
         TrialRunner {
             topology: self.topology(),
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
-            // The priority was granted when the workers were engaged; if it makes no sense any more, threads take what they
-            // get.
+            // Granted when the workers were engaged; if it is no longer valid, threads take the best available.
             priority: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
@@ -200,7 +193,6 @@ impl HostMachine {
         }
     }
 
-    /// One pass of a trial that a runtime performs.
     fn perform_external(
         &mut self,
         external: &External,
@@ -232,12 +224,11 @@ impl HostMachine {
         })
     }
 
-    /// CPU time of the processes of runtimes that are there.
     fn adapters_cpu(&self) -> Picos {
         Picos::from_ns(self.runtimes.used_ns() as f64)
     }
 
-    /// Looks at what others take. Gives whether it disturbs what was just measured.
+    /// Samples other programs; returns whether they disturbed the latest measurements.
     fn look_at_others(&mut self) -> bool {
         let runtimes = &self.runtimes;
         self.others.sample(|| Picos::from_ns(runtimes.used_ns() as f64));
@@ -245,36 +236,36 @@ impl HostMachine {
         self.others.disturb()
     }
 
-    /// Looks at what a quota does. Gives whether it stopped what was just measured.
+    /// Samples the quota; returns whether it throttled the latest measurements.
     fn look_at_quota(&mut self) -> bool {
         let stopped = self.quota.sample();
         self.environment.throttled = self.quota.throttled();
         stopped
     }
 
-    /// A request to end that is raised at the deadline, too.
+    /// A stop flag that is also raised at the deadline.
     fn bounded(&self, stop: &Stop) -> Stop {
         self.deadline.map_or_else(|| stop.clone(), |deadline| stop.until(deadline))
     }
 
-    /// The CPUs that a thread may be sent to: the cpuset, as far as it is online.
+    /// CPUs to which threads can be pinned: online and in the cpuset.
     fn usable(&self) -> CpuSet {
         self.allowance.cpuset.intersection(self.topology.cpus())
     }
 
-    /// Makes sure that every node has the memory that is wanted of it.
+    /// Allocates the memory missing on a node for `runs` runs.
     fn provide(&mut self, node: u32, runs: usize) -> Result<(), MachineError> {
         for _ in 0..self.arena.missing(node, runs) {
             if let Some(reason) = room::lacking(REGION_BYTES as u64) {
                 return Err(MachineError::Memory { node, reason });
             }
             let mut region = self.region(node)?;
-            // Where there is one node only, its number is not part of the topology, and nothing can lie elsewhere.
+            // With a single node its number is not in the topology, and no memory can be elsewhere.
             region.is_elsewhere = self.topology.level(Level::Node).len() > 1
                 && matches!(region.residence(), Residence::Elsewhere { .. });
             let found = region.page_bytes();
             let known = self.environment.page_bytes;
-            // The smallest page is the one that decides what is known about addresses.
+            // The smallest page limits what is known about addresses.
             self.environment.page_bytes = if self.arena.regions().next().is_none() {
                 found
             } else {
@@ -326,7 +317,7 @@ impl Machine for HostMachine {
     fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding> {
         let most = examined(budget);
         if self.clock.offsets.is_empty() {
-            // One CPU against some of the others: enough to find a clock that is not to be compared.
+            // Comparing one CPU with up to 64 others is enough to find an unusable clock.
             let usable = self.usable().intersection(cpus);
             let first = usable.first();
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
@@ -355,7 +346,7 @@ impl Machine for HostMachine {
     }
 
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
-        // The old workers go first: two threads on one CPU would disturb each other.
+        // Drop the old workers first: two threads on one CPU would disturb each other.
         (self.workers, self.coordinator_mask) = (None, None);
         let measured: CpuSet = settings
             .cpus
@@ -401,7 +392,7 @@ impl Machine for HostMachine {
             opened: self.opened,
             coordinator_shared: self.coordinator_mask.is_none(),
         };
-        // Nothing may disturb the rounds of a batch, so all wait for the last.
+        // Deliver outcomes only after the last round: nothing may disturb the rounds of a batch.
         let mut outcomes = engine.perform(batch, &self.bounded(stop))?;
         if self.look_at_others() {
             let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
@@ -500,7 +491,7 @@ impl Machine for HostMachine {
         orders: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
-        // Processes of runtimes end with the thread that starts them: all of their passes are made by this one.
+        // Processes of runtimes die with the thread that starts them, so this thread makes all passes.
         if orders.iter().any(|order| order.probe.external(order.spec).is_some()) {
             return orders.iter().map(|order| self.perform_trial(order, stop)).collect();
         }
@@ -518,7 +509,7 @@ impl Machine for HostMachine {
         let runner = Runner { rate, usable: &room, topology, watchdog, missed: &missed };
         let done = runner.run(order, stop);
         self.missed = missed.into_inner();
-        // Work that a quota kept from its end was stopped by it, too.
+        // A failure of work under a throttling quota is also attributed to the quota.
         let quota = self.look_at_quota();
         Ok(PassOutcome { quota, started, elapsed: self.now().saturating_sub(started), ..done? })
     }
@@ -528,7 +519,7 @@ impl Machine for HostMachine {
     }
 }
 
-/// Says of every trial of a round that a quota stopped the process.
+/// Marks every trial of a round as throttled by a quota.
 pub(super) fn blame_quota(round: &mut RoundOutcome) {
     for trial in &mut round.trials {
         match trial {
@@ -538,7 +529,6 @@ pub(super) fn blame_quota(round: &mut RoundOutcome) {
     }
 }
 
-/// A pass with what went on around it.
 fn with_surroundings(
     outcome: Result<PassOutcome, TrialFailure>,
     others_busy: bool,
@@ -557,7 +547,7 @@ fn cpus_of(batch: &[Round]) -> Vec<CpuId> {
     placements.collect::<CpuSet>().iter().collect()
 }
 
-/// Does something in a thread that stays on one CPU: a counter may differ from CPU to CPU.
+/// Runs `task` in a thread pinned to one CPU, since counters may differ between CPUs.
 fn on_one_cpu<T: Send>(task: impl FnOnce() -> T + Send) -> Result<T, MachineError> {
     let no_pinning = |reason: String| MachineError::NoPinning { reason };
     let pinned = || {
@@ -570,7 +560,7 @@ fn on_one_cpu<T: Send>(task: impl FnOnce() -> T + Send) -> Result<T, MachineErro
     };
     let here = affinity::current_cpu().map_err(|error| no_pinning(error.to_string()))?;
     std::thread::scope(|scope| {
-        // A limit on threads is the environment's refusal, and no defect.
+        // A limit on threads is a refusal by the environment, not a defect.
         let thread = std::thread::Builder::new()
             .spawn_scoped(scope, pinned)
             .map_err(|source| MachineError::Spawn { cpu: here, source })?;

@@ -1,4 +1,4 @@
-//! [`Region`]: 2 MiB of memory on a known NUMA node, and what the system really gave.
+//! [`Region`]: 2 MiB of memory requested on a NUMA node, with its actual node and page size.
 
 use crate::stage::Line;
 use std::io;
@@ -8,15 +8,15 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Size and alignment of a region: one huge page fixes 21 bits of the physical address.
 pub const REGION_BYTES: usize = 2 << 20;
 const FRAME_BYTES: usize = 4096;
-/// From `linux/mempolicy.h`; the `libc` crate has the calls' numbers only.
+/// From `linux/mempolicy.h`; the `libc` crate has only the numbers of the calls.
 const MPOL_PREFERRED: libc::c_int = 1;
 
-/// Memory that starts at a multiple of 2 MiB, all zero, on one NUMA node where that has memory; unmapped when dropped.
+/// Zeroed memory aligned to 2 MiB, on one NUMA node if it has free memory; unmapped when dropped.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<Line>,
     node: u32,
-    /// Whether some of it lies on another node.
+    /// Whether part of it is on another node.
     pub is_elsewhere: bool,
 }
 
@@ -25,31 +25,31 @@ unsafe impl Send for Region {}
 // SAFETY: as above: shared references give out lines of atomics.
 unsafe impl Sync for Region {}
 
-/// What is known of where pages lie.
+/// Actual location of pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Residence {
-    /// Every page was found on the node asked for.
+    /// All pages are on the requested node.
     Proven,
-    /// A page lies elsewhere.
+    /// A page is on another node.
     Elsewhere {
-        /// On this node.
+        /// The other node.
         found: u32,
     },
-    /// The system does not say (no NUMA in the kernel, or the query is forbidden in a container).
+    /// Unknown: the kernel has no NUMA support, or a container forbids the query.
     Unknown {
-        /// Its reason.
+        /// Error of the system.
         reason: String,
     },
 }
 
 impl Region {
-    /// Maps memory and asks for `node` and for a huge page. Nothing is touched yet: who first writes a page, from
-    /// the right node, settles it ([`touch`](Region::touch)).
+    /// Maps memory and requests `node` and a huge page. No page is allocated yet: the first write from a CPU of the
+    /// node, by [`touch`](Region::touch), allocates them.
     ///
     /// # Errors
-    /// The system's reason: no memory.
+    /// The system has no memory.
     pub fn map(node: u32) -> io::Result<Region> {
-        // Twice the size always holds one aligned region; the rest goes back at once.
+        // Twice the size always contains one aligned region; the rest is unmapped at once.
         // SAFETY: a fresh private mapping at an address of the kernel's choice touches no memory of ours.
         let mapped = unsafe {
             libc::mmap(
@@ -86,19 +86,19 @@ impl Region {
         Ok(region)
     }
 
-    /// The node asked for.
+    /// Requested node.
     pub fn node(&self) -> u32 {
         self.node
     }
 
-    /// Its lines, 64 bytes each.
+    /// Its cache lines, 64 bytes each.
     pub fn lines(&self) -> &[Line] {
         // SAFETY: the mapping is this long, aligned far beyond a line, zeroed by the kernel (a valid `Line`), lives as
         // long as `self`, and is only ever accessed through the atomics of `Line`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), REGION_BYTES / size_of::<Line>()) }
     }
 
-    /// Writes to every page, so that it exists before anything is timed. To be called on a CPU of the node.
+    /// Writes to every page, so that it is allocated before anything is timed. Call on a CPU of the node.
     pub fn touch(&self) {
         for line in self.lines().iter().step_by(FRAME_BYTES / size_of::<Line>()) {
             // Relaxed: only the page fault is of interest.
@@ -106,7 +106,7 @@ impl Region {
         }
     }
 
-    /// Where its pages lie, once touched.
+    /// Actual location of its pages, after [`touch`](Region::touch).
     pub fn residence(&self) -> Residence {
         let pages: Vec<*const Line> =
             self.lines().iter().step_by(FRAME_BYTES / size_of::<Line>()).map(std::ptr::from_ref).collect();
@@ -140,19 +140,19 @@ impl Region {
         Residence::Proven
     }
 
-    /// The size of its pages in bytes: that of a huge page only where all of it is one, and `None` where the kernel
-    /// does not say.
+    /// Page size in bytes, that of a huge page only if the whole region is one; `None` if the kernel does not report
+    /// it.
     pub fn page_bytes(&self) -> Option<u64> {
         page_bytes_in(&std::fs::read_to_string("/proc/self/smaps").ok()?, self.start.as_ptr() as u64)
     }
 
-    /// Asks for the node. Where that is forbidden or unknown, first touch on a CPU of the node does the same, and
-    /// [`residence`](Region::residence) has the last word. The node is preferred and not required: where it is full, a
-    /// page fault in a required node ends other programs, even if other nodes are empty (`man 2 set_mempolicy`).
+    /// Requests the node. Where that is forbidden or unsupported, first touch on a CPU of the node has the same effect,
+    /// and [`residence`](Region::residence) shows the result. The node is preferred, not required: a page fault in a
+    /// full required node kills programs although other nodes are free (`man 2 set_mempolicy`).
     fn prefer(&self) {
         let mut nodes = vec![0 as libc::c_ulong; self.node as usize / 64 + 1];
         nodes[self.node as usize / 64] |= 1 << (self.node % 64);
-        // The kernel reads one bit less than it is told.
+        // The kernel reads one bit less than stated.
         let bits = nodes.len() * 64 + 1;
         // SAFETY: the region is mapped, and the mask is readable for `bits - 1` bits.
         unsafe {
@@ -194,7 +194,7 @@ fn page_bytes_in(smaps: &str, address: u64) -> Option<u64> {
     match (size?, base?, huge) {
         (size, _, Some(huge)) if huge == size => Some(REGION_BYTES as u64),
         (_, base, Some(_)) => Some(base * 1024),
-        // A kernel without transparent huge pages has no such line.
+        // No such line in kernels without transparent huge pages.
         (_, base, None) => Some(base * 1024),
     }
 }
@@ -212,10 +212,10 @@ fn range(line: &str) -> Option<std::ops::Range<u64>> {
     Some(u64::from_str_radix(low, 16).ok()?..u64::from_str_radix(high, 16).ok()?)
 }
 
-/// Makes lines as if never used: flushes every cached copy, then writes zeros from the calling CPU.
+/// Resets lines as if unused: flushes every cached copy, then writes zeros from the calling CPU.
 ///
-/// Without this a line last written by a third core stays slow on Zen for one of the two (core-to-core-latency issue
-/// 155). With [`Freshness::Kept`] nothing is flushed, as single-address tools do.
+/// Without the flush a line last written by a third core stays slow on Zen for one of the two (core-to-core-latency
+/// issue 155). [`Freshness::Kept`] skips the flush, as tools do that use a single address.
 pub fn prepare(lines: &[&Line], freshness: Freshness) {
     if freshness == Freshness::Flushed {
         lines.iter().for_each(|line| flush(line));
@@ -228,19 +228,19 @@ pub fn prepare(lines: &[&Line], freshness: Freshness) {
     fence();
 }
 
-/// Whether a span starts with lines in no cache.
+/// Whether lines are flushed before a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// Flushed and rewritten.
+    /// Flushed and overwritten.
     Flushed,
-    /// Only rewritten.
+    /// Only overwritten.
     Kept,
 }
 
 #[cfg(target_arch = "x86_64")]
 fn flush(line: &Line) {
-    // CLFLUSH is in the base set of x86-64 and ordered among its like; the unordered CLFLUSHOPT is faster, but this is
-    // outside every timed span, and 64 lines take a few µs either way.
+    // CLFLUSH is in the base set of x86-64 and ordered with respect to other CLFLUSH. The unordered CLFLUSHOPT is
+    // faster, but this is outside every timed span, and 64 lines take a few µs either way.
     // SAFETY: the address is that of a live line; flushing changes no contents.
     unsafe { std::arch::x86_64::_mm_clflush(std::ptr::from_ref(line).cast()) }
 }

@@ -1,13 +1,13 @@
-//! What priority a measuring thread asks for, and what it got.
+//! Priority of measuring threads: requested and actual.
 
 use crate::machine::{MachineError, WorkerSettings};
 use coretalk_model::CpuSet;
 use std::io;
 
-/// What to ask for.
+/// Requested priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Nothing.
+    /// Unchanged.
     Inherited,
     /// Niceness −20 if the system allows it.
     Best,
@@ -18,11 +18,11 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// What workers ask for.
+    /// The priority requested for workers.
     ///
     /// # Errors
-    /// [`MachineError::Priority`] where the priority is out of range, or where real-time threads would take every CPU: one
-    /// that spins there would stop the machine, and nothing could stop it.
+    /// [`MachineError::Priority`] if out of range, or if real-time threads would occupy every CPU: spinning there they
+    /// would stop the machine beyond recovery.
     pub fn of(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
         let refuse =
             |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
@@ -55,14 +55,14 @@ impl std::fmt::Display for Priority {
     }
 }
 
-/// Gives the calling thread this priority; says what it has now: `nice -20`, `fifo 50`, `normal`.
+/// Applies a priority to the calling thread; returns the actual one: `nice -20`, `fifo 50`, `normal`.
 ///
 /// # Errors
-/// The system's reason, for a priority that was asked for by name; [`Priority::Best`] takes what it gets.
+/// The error of the operating system for an explicit priority; [`Priority::Best`] never fails.
 pub fn apply(priority: Priority) -> io::Result<String> {
     match priority {
         Priority::Inherited => {}
-        // Refused without CAP_SYS_NICE, which is the usual case: the name of what is in force says so.
+        // Usually refused for lack of CAP_SYS_NICE; the returned name shows the result.
         Priority::Best => drop(set_nice(-20)),
         Priority::Nice(nice) => set_nice(nice)?,
         Priority::Fifo(fifo) => set_fifo(fifo)?,
@@ -70,7 +70,7 @@ pub fn apply(priority: Priority) -> io::Result<String> {
     Ok(in_force())
 }
 
-/// The priority of the calling thread.
+/// Priority of the calling thread.
 pub fn in_force() -> String {
     // SAFETY: asks about the calling thread, no memory involved.
     let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
@@ -82,8 +82,8 @@ pub fn in_force() -> String {
         let name = if policy == libc::SCHED_FIFO { "fifo" } else { "round-robin" };
         return format!("{name} {}", param.sched_priority);
     }
-    // On Linux niceness belongs to the thread, and 0 names the calling one. An error reads -1, which a real niceness
-    // of -1 does too; the call has no way to fail for the calling thread.
+    // On Linux niceness belongs to the thread, and 0 denotes the calling one. −1 is also the error value, but the call
+    // cannot fail for the calling thread.
     // SAFETY: no memory involved.
     match unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } {
         0 => "normal".to_owned(),

@@ -1,4 +1,4 @@
-//! [`SystemRoot`]: the files in which a Linux system describes itself, or a captured copy of them.
+//! [`SystemRoot`]: the files in which Linux describes the system, or a captured copy of them.
 
 use crate::machine::MachineError;
 use coretalk_model::CpuSet;
@@ -7,39 +7,39 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The directory that holds `proc` and `sys`: `/` on a live system, any tree with the same layout in tests.
+/// Directory with `proc` and `sys`: `/` on a live system, any tree of the same layout in tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemRoot(PathBuf);
 
-/// More than any file read here has on a machine of 4,096 CPUs: `/proc/cpuinfo` takes about 1.5 KiB for each. A file
-/// that never ends would otherwise take all memory.
+/// Maximum bytes read from a file, more than any has with 4,096 CPUs: `/proc/cpuinfo` takes about 1.5 KiB per CPU.
+/// Without a limit an endless file would take all memory.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// Why a file of the system could not be used. A file that is missing is no error: see [`SystemRoot::text`].
+/// Why a system file is unusable. A missing file is no error: see [`SystemRoot::text`].
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system refused.
+    /// The system refused to read it.
     #[error("read {path}")]
     Io {
-        /// Which file.
+        /// Path.
         path: String,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is longer than any such file can be.
+    /// The file is too long.
     #[error("read {path}: it is longer than {limit_bytes} bytes")]
     TooLong {
-        /// Which file.
+        /// Path.
         path: String,
-        /// What is accepted.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// The file should hold a CPU list and does not.
+    /// The file has no valid CPU list.
     #[error("read {path} as a CPU list")]
     List {
-        /// Which file.
+        /// Path.
         path: String,
-        /// What is wrong with it.
+        /// The error of the parser.
         source: CpuSetError,
     },
 }
@@ -60,33 +60,32 @@ impl From<ReadError> for MachineError {
 }
 
 impl SystemRoot {
-    /// A tree with the layout of a live system.
+    /// Root of a tree with the layout of a live system.
     pub fn new(directory: impl Into<PathBuf>) -> SystemRoot {
         SystemRoot(directory.into())
     }
 
-    /// The system that this process runs on.
+    /// Root of the running system.
     pub fn live() -> SystemRoot {
         SystemRoot::new("/")
     }
 
-    /// Whether this is the system that the process runs on, so that instructions such as CPUID speak of the same
-    /// machine as the files.
+    /// Whether this is the running system, so that instructions such as CPUID describe the same machine as the files.
     pub fn is_live(&self) -> bool {
         self.0 == Path::new("/")
     }
 
-    /// The name of the executable of this thread, without its directory.
+    /// File name of the executable of the calling thread.
     pub fn executable_of_thread(&self) -> Option<String> {
         let path = std::fs::read_link(self.at("/proc/thread-self/exe")).ok()?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// The text of a file, named as on a live system (`/proc/stat`), without white space at the end; `None` where
-    /// there is no such file. Bytes that are no UTF-8 become `�`.
+    /// Text of a file, named as on a live system (`/proc/stat`), without trailing white space; `None` if it does not
+    /// exist. Invalid UTF-8 becomes `�`.
     ///
     /// # Errors
-    /// [`ReadError::Io`] where the file exists but the system does not let it be read; [`ReadError::TooLong`].
+    /// [`ReadError::Io`] if the file exists but is unreadable; [`ReadError::TooLong`].
     pub fn text(&self, path: &str) -> Result<Option<String>, ReadError> {
         let failed = |source| ReadError::Io { path: path.to_owned(), source };
         let file = match File::open(self.at(path)) {
@@ -104,16 +103,16 @@ impl SystemRoot {
         Ok(Some(text))
     }
 
-    /// A CPU list such as `0-3,8`; `None` where there is no such file.
+    /// CPU list such as `0-3,8`; `None` if the file does not exist.
     ///
     /// # Errors
-    /// As [`text`](SystemRoot::text), and [`ReadError::List`] where the file holds something else.
+    /// As for [`text`](SystemRoot::text), and [`ReadError::List`] for invalid contents.
     pub fn list(&self, path: &str) -> Result<Option<CpuSet>, ReadError> {
         let Some(text) = self.text(path)? else { return Ok(None) };
         CpuSet::from_list(&text).map(Some).map_err(|source| ReadError::List { path: path.to_owned(), source })
     }
 
-    /// The text of a file that may be unreadable or empty without harm: in all these cases the fact is unknown.
+    /// Text of an optional file; `None` if it is missing, unreadable or empty.
     pub fn peek(&self, path: &str) -> Option<String> {
         self.text(path)
             .ok()
@@ -122,12 +121,12 @@ impl SystemRoot {
             .filter(|text| !text.is_empty())
     }
 
-    /// A number that may be unknown.
+    /// Number in an optional file.
     pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
         self.peek(path)?.parse().ok()
     }
 
-    /// The names in a directory, sorted; none where it is missing or unreadable.
+    /// Sorted names in a directory; empty if it is missing or unreadable.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.at(directory)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -136,7 +135,7 @@ impl SystemRoot {
         names
     }
 
-    /// The numbers of entries such as `cpu12` or `node0`, ascending.
+    /// Numbers of entries such as `cpu12` or `node0`, ascending.
     pub fn numbered(&self, directory: &str, prefix: &str) -> Vec<u32> {
         let names = self.names(directory);
         let mut numbers: Vec<u32> =
@@ -150,7 +149,7 @@ impl SystemRoot {
     }
 }
 
-/// A path through something that is no directory is as missing as one through nothing.
+/// Whether the error means a missing file; this includes paths through a file that is no directory.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

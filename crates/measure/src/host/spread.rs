@@ -1,19 +1,19 @@
-//! [`Spread`]: how far the counters of CPUs lie apart.
+//! [`Spread`]: differences between the counters of CPUs.
 
-/// How far counters lie apart, of some pairs of CPUs.
+/// Largest counter offset of some CPU pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Pairs compared.
+    /// Number of pairs.
     pub pairs: usize,
-    /// The offset of the pair that surely lies farthest apart, in nanoseconds; of the pair that is known worst, where none
-    /// is proven to.
+    /// Offset of the pair whose offset is certainly largest, in nanoseconds; if none is proven, of the pair with the
+    /// largest error.
     pub largest_ns: f64,
-    /// How well this offset is known: the truth lies within this many nanoseconds of it.
+    /// Error bound of that offset in nanoseconds.
     pub bound_ns: f64,
 }
 
 impl Spread {
-    /// Whether it is a number.
+    /// Whether both values are finite.
     pub fn is_known(&self) -> bool {
         self.largest_ns.is_finite() && self.bound_ns.is_finite()
     }

@@ -1,4 +1,4 @@
-//! What the real machine takes from the system's files, in one place.
+//! Everything that the real machine reads from system files.
 
 use super::cgroup::{group_cpus, read_allowance};
 use super::doctor::{self, LiveFacts};
@@ -11,7 +11,6 @@ use crate::machine::{Allowance, MachineError};
 use coretalk_model::{Absence, ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, Topology};
 use std::time::Duration;
 
-/// Which CPUs share what, and which of them this process may use.
 pub fn read() -> Result<(Topology, Allowance), MachineError> {
     let root = SystemRoot::live();
     let topology = read_topology(&root)?;
@@ -19,7 +18,7 @@ pub fn read() -> Result<(Topology, Allowance), MachineError> {
     Ok((topology, allowance))
 }
 
-/// The CPUs that are online and in the cpuset of this process at a moment; `None` is unknown.
+/// CPUs that are online and in the cpuset of this process at some moment; `None` if unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     online: Option<CpuSet>,
@@ -27,7 +26,6 @@ pub struct Present {
 }
 
 impl Present {
-    /// Those of now.
     pub fn now() -> Present {
         Present::read(&SystemRoot::live())
     }
@@ -36,7 +34,7 @@ impl Present {
         Present { online: listed_online(root).ok().flatten(), cpuset: group_cpus(root).ok().flatten() }
     }
 
-    /// Why a CPU is not there; `None` for one that is, as far as files tell.
+    /// Why a CPU is absent; `None` if it is present or unknown.
     pub fn absence(&self, cpu: CpuId) -> Option<Absence> {
         let lacks = |set: &Option<CpuSet>| set.as_ref().is_some_and(|set| !set.contains(cpu));
         if lacks(&self.online) {
@@ -47,13 +45,12 @@ impl Present {
     }
 }
 
-/// What numbers are measured under, but for clock, page size and priority.
+/// Conditions of a measurement except clock, page size and priority.
 pub fn environment() -> Environment {
     read_environment(&SystemRoot::live())
 }
 
-/// Every check of `doctor`; watches the CPUs for a fifth of a second first, and for `longer` and 800 ms at most where
-/// something is seen then.
+/// All checks of `doctor`. Observes the CPUs for 200 ms, and if they are busy for another `longer`, at most 800 ms.
 pub fn examine(
     pinning: Result<(), &str>,
     clock: Option<Result<&ClockFacts, &str>>,
@@ -65,7 +62,7 @@ pub fn examine(
         std::thread::sleep(span);
         Some(cpu_times()?.since(before.as_ref()?))
     };
-    // Whatever is seen in a fifth of a second may be over in the next: only then is it worth a whole one.
+    // Load within 200 ms may be transient: only then observe longer.
     let recent = match watch(Duration::from_millis(200)) {
         Some(recent) if doctor::is_moment(&recent) => watch(longer.min(Duration::from_millis(800))),
         recent => recent,
@@ -76,7 +73,7 @@ pub fn examine(
     doctor::examine(&SystemRoot::live(), &live)
 }
 
-/// Bytes of a cache line; 64 where the system does not say (many Arm kernels).
+/// Size of a cache line in bytes; 64 if the system does not report it (many Arm kernels).
 pub fn line_bytes() -> usize {
     let path = "/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size";
     SystemRoot::live().number(path).unwrap_or(64)

@@ -1,11 +1,9 @@
-//! [`read_topology`]: which CPUs share what, as Linux reports it in `/sys/devices/system`.
+//! [`read_topology`]: the topology that Linux reports in `/sys/devices/system`.
 //!
-//! The meaning of the files is in the kernel's `Documentation/admin-guide/cputopology.rst` and
-//! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level that a system leaves out stays out; so does one that
-//! says no more than another level does, because [`Relation`](coretalk_model::Relation) takes the first level that
-//! two CPUs share, and "the same die" would then stand for every pair of an ordinary desktop.
-//!
-//! Which CPUs there are is [`online_cpus`]; memory and the CPUs beside it are a [`NumaNode`].
+//! The files are documented in the kernel's `Documentation/admin-guide/cputopology.rst` and
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level that the system omits is omitted, and so is a level
+//! equal to another: [`Relation`](coretalk_model::Relation) takes the first level that two CPUs share, so every pair of
+//! an ordinary desktop would be "same die".
 
 mod cache;
 mod class;
@@ -21,10 +19,10 @@ use std::io;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Why there is no topology at all. Missing parts are no reason.
+/// Why there is no topology; missing levels are no error.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
-    /// A file holds what it should not.
+    /// A file has invalid contents.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Neither sysfs nor procfs names a CPU.
@@ -44,28 +42,27 @@ impl From<TopologyError> for MachineError {
     }
 }
 
-/// Which CPUs share what. Every online CPU is in it, whether this process may use it or not.
+/// Reads the topology of all online CPUs, whether or not this process may use them.
 ///
 /// - **Core**: `core_cpus_list`, before Linux 5.3 `thread_siblings_list`.
-/// - **Cluster**: `cluster_cpus_list`, where it is more than a core, less than the package and no last-level cache;
-///   or the second-largest unified cache, where no cluster is reported of its CPUs.
-/// - **L2**: that cache, where it is an L2 and clusters are other groups ([`with_shared_l2`]).
-/// - **L3** stands for the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and
-///   for the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to one core
-///   alone is left out.
-/// - **Die**: `die_cpus_list`, where it is less than the package.
-/// - **Node**: `node*/cpulist`, where there is more than one with CPUs. Where one node has every CPU it is left
-///   out: [`Topology::node_of`] then is `None`, and [`read_nodes`] has its number.
+/// - **Cluster**: `cluster_cpus_list`, if larger than a core, smaller than the package and not equal to a last-level
+///   cache; or the second-largest unified cache where no cluster is reported for its CPUs.
+/// - **L2**: that cache if it is an L2 and clusters are different groups ([`with_shared_l2`]).
+/// - **L3** means the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and for
+///   the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to a single core is
+///   omitted.
+/// - **Die**: `die_cpus_list`, if smaller than the package.
+/// - **Node**: `node*/cpulist`, if several nodes have CPUs. A single node with all CPUs is omitted:
+///   [`Topology::node_of`] then is `None`, and [`read_nodes`] returns its number.
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
-/// - **Book**, **Drawer**: `book_cpus_list`, `drawer_cpus_list`, on IBM Z.
+/// - **Book**, **Drawer**: `book_cpus_list`, `drawer_cpus_list` on IBM Z.
 ///
-/// What is reported and left out for saying no more than another level, and NUMA nodes without CPUs, stand in
-/// [`Topology::beside`].
+/// Levels omitted for being equal to another, and NUMA nodes without CPUs, are in [`Topology::beside`].
 ///
-/// Without sysfs the machine is flat: CPUs and nothing else.
+/// Without sysfs the topology has CPUs but no levels.
 ///
 /// # Errors
-/// [`TopologyError::NoCpus`], or [`TopologyError::Read`] where a file holds no CPU list.
+/// [`TopologyError::NoCpus`], or [`TopologyError::Read`] for an invalid CPU list.
 pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     let cpus = online_cpus(root)?;
     let reader = Reader { root, cpus: &cpus };
@@ -116,7 +113,7 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
 }
 
-/// What groups are the same as that have no level of their own, the largest where several levels are.
+/// The level that an omitted level is equal to; the largest if several match.
 fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
     let is_one_of = |group: &Domain, level: Level| {
         domains.iter().any(|domain| domain.level == level && domain.cpus == group.cpus)
@@ -129,16 +126,13 @@ fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
     }
 }
 
-/// The group of another level that holds the first CPU of this group.
+/// The group that contains the first CPU of `of`.
 fn holder<'a>(groups: &'a [Domain], of: &Domain) -> Option<&'a CpuSet> {
     let first = of.cpus.first()?;
     groups.iter().map(|group| &group.cpus).find(|cpus| cpus.contains(first))
 }
 
-/// A CPU list that may be out of reach: containers hide parts of sysfs, and then that level is unknown.
-///
-/// # Errors
-/// [`ReadError::List`] where something else than a list is in reach.
+/// Reads a CPU list; `None` if unreadable, since containers hide parts of sysfs. Fails for an invalid list.
 fn list_in_reach(root: &SystemRoot, path: &str) -> Result<Option<CpuSet>, ReadError> {
     match root.list(path) {
         Err(ReadError::Io { .. }) => Ok(None),
@@ -146,14 +140,13 @@ fn list_in_reach(root: &SystemRoot, path: &str) -> Result<Option<CpuSet>, ReadEr
     }
 }
 
-/// Reads `cpu*/topology`.
 struct Reader<'a> {
     root: &'a SystemRoot,
     cpus: &'a CpuSet,
 }
 
 impl Reader<'_> {
-    /// The groups of a level, under the first of these names that the kernel knows.
+    /// The groups of a level, from the first file name that the kernel knows.
     fn groups(&self, level: Level, lists: &[&str], id: &str) -> Result<Vec<Domain>, ReadError> {
         collect(level, self.cpus, |cpu| {
             for list in lists {
@@ -165,7 +158,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The groups of a level that a kernel may merely pretend to know: it then gives no valid id.
+    /// The groups of a level that counts only with a valid id: some kernels report such lists without knowing the
+    /// level.
     fn groups_with_id(&self, level: Level, list: &str, id: &str) -> Result<Vec<Domain>, ReadError> {
         collect(level, self.cpus, |cpu| {
             let Some(id) = self.id(cpu, id) else { return Ok(None) };
@@ -174,13 +168,13 @@ impl Reader<'_> {
         })
     }
 
-    /// Unknown ids are −1, and 65535 where a kernel keeps them in 16 bits.
+    /// A valid id; unknown ones are −1, or 65535 where a kernel stores 16 bits.
     fn id(&self, cpu: CpuId, name: &str) -> Option<u32> {
         self.root.number(&format!("{CPU}/cpu{cpu}/topology/{name}")).filter(|&id: &u32| id != 0xffff)
     }
 }
 
-/// Asks one CPU of each group. A list without the CPU that gave it is no group of it.
+/// Reads the group of one CPU each; ignores lists that do not contain the CPU itself.
 fn collect(
     level: Level,
     cpus: &CpuSet,
@@ -195,7 +189,6 @@ fn collect(
         if let Some((members, os_id)) = group_of(cpu)?
             && members.contains(cpu)
         {
-            // Lists may still name CPUs that went offline.
             let members = members.intersection(cpus);
             seen = seen.union(&members);
             domains.push(Domain { level, cpus: members, os_id });
@@ -204,11 +197,11 @@ fn collect(
     Ok(domains)
 }
 
-/// Every CPU that is online: from `online`, else from the entries of sysfs, else from `/proc/cpuinfo`, else from the
-/// affinity mask of this process.
+/// All online CPUs: from `online`, else the directories in sysfs, else `/proc/cpuinfo`, else the affinity of this
+/// process.
 ///
 /// # Errors
-/// [`TopologyError::NoCpus`] where none of them says anything.
+/// [`TopologyError::NoCpus`] if all of them are missing.
 pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
     if let Some(cpus) = listed_online(root)? {
         return Ok(cpus);
@@ -220,22 +213,22 @@ pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
     let listed = processors(&root.text("/proc/cpuinfo")?.unwrap_or_default());
     let mask = inherited_mask(root)?;
     match mask {
-        // Some containers show a shortened `/proc/cpuinfo`, numbered from 0: the mask has the true numbers.
+        // Some containers renumber a shortened `/proc/cpuinfo` from 0: the affinity has the real numbers.
         Some(mask) if mask.intersection(&listed).is_empty() && !mask.is_empty() => Ok(mask),
         _ if !listed.is_empty() => Ok(listed),
         _ => Err(TopologyError::NoCpus),
     }
 }
 
-/// The CPUs that the kernel itself lists as online; `None` where it lists none.
+/// CPUs in the kernel's `online` file; `None` if missing or empty.
 ///
 /// # Errors
-/// The file holds no CPU list.
+/// The file has no valid CPU list.
 pub fn listed_online(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     Ok(root.list(&format!("{CPU}/online"))?.filter(|cpus| !cpus.is_empty()))
 }
 
-/// The CPUs with a directory. Those that cannot be switched off have no file `online`.
+/// CPUs with a directory. Those that cannot be taken offline have no file `online`.
 fn entries_of_sysfs(root: &SystemRoot) -> CpuSet {
     let numbers = root.numbered(CPU, "cpu").into_iter();
     numbers
@@ -245,7 +238,6 @@ fn entries_of_sysfs(root: &SystemRoot) -> CpuSet {
         .collect()
 }
 
-/// The CPUs that `/proc/cpuinfo` describes.
 fn processors(cpuinfo: &str) -> CpuSet {
     let values = cpuinfo.lines().filter_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -256,21 +248,21 @@ fn processors(cpuinfo: &str) -> CpuSet {
 
 const NODES: &str = "/sys/devices/system/node";
 
-/// A NUMA node as the system numbers it. It may have no CPUs (memory expanders) or no memory.
+/// A NUMA node with the system's number. It may have no CPUs (memory expanders) or no memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumaNode {
-    /// The system's number.
+    /// Number.
     pub id: u32,
     /// Its CPUs.
     pub cpus: CpuSet,
-    /// Its memory in bytes; `None` where the system does not say.
+    /// Memory in bytes; `None` if the system does not report it.
     pub memory_bytes: Option<u64>,
 }
 
-/// Every NUMA node, by number; none where the system reports none.
+/// All NUMA nodes by number; empty if the system reports none.
 ///
 /// # Errors
-/// Where a `cpulist` holds something else.
+/// A `cpulist` is invalid.
 pub fn read_nodes(root: &SystemRoot) -> Result<Vec<NumaNode>, ReadError> {
     let mut nodes = Vec::new();
     for id in root.numbered(NODES, "node") {
@@ -282,7 +274,7 @@ pub fn read_nodes(root: &SystemRoot) -> Result<Vec<NumaNode>, ReadError> {
     Ok(nodes)
 }
 
-/// The nodes that divide the machine.
+/// Domains of the nodes, unless one node has all CPUs.
 fn node_domains(nodes: &[NumaNode], online: &CpuSet) -> Vec<Domain> {
     let with_cpus: Vec<&NumaNode> = nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
     if let [only] = with_cpus.as_slice()
@@ -295,13 +287,13 @@ fn node_domains(nodes: &[NumaNode], online: &CpuSet) -> Vec<Domain> {
     with_cpus.into_iter().map(domain).collect()
 }
 
-/// The nodes without CPUs, with their distance from those that have some.
+/// Nodes without CPUs and their distances from the nodes with CPUs.
 pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryNode> {
     let numbers = root.numbered(NODES, "node");
     let distances_from = |node: &NumaNode| -> Option<Vec<u32>> {
         let row = root.peek(&format!("{NODES}/node{}/distance", node.id))?;
         let row: Vec<u32> = row.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        // A row has a column for each node that is online, and these are the ones that have a directory.
+        // A row has a column for each online node, which are those with a directory.
         (row.len() == numbers.len()).then_some(row)
     };
     let rows: Vec<(u32, Vec<u32>)> = nodes
@@ -320,7 +312,7 @@ pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryN
     nodes.iter().filter(|node| node.cpus.is_empty()).map(memory).collect()
 }
 
-/// `Node 0 MemTotal:       24684096 kB` in bytes.
+/// Parses `Node 0 MemTotal:       24684096 kB` into bytes.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     let kib: u64 = line.split_once("MemTotal:")?.1.trim().strip_suffix("kB")?.trim().parse().ok()?;

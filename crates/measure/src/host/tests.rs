@@ -1,4 +1,4 @@
-//! The real machine with tiny counts: that it ends, does its work, and survives what goes wrong.
+//! Tests of the real machine with small counts: termination, results, and failures of roles.
 
 use super::HostMachine;
 use super::affinity::current_mask;
@@ -13,9 +13,9 @@ use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use coretalk_model::{CpuId, Disturbance, Picos, Recording, Samples, TrialFailure};
 use std::time::{Duration, Instant};
 
-/// Counts up one word in turns: even numbers belong to role 0.
+/// The roles increment one word in turns: even values belong to role 0.
 static TURNS: Kernel = kernel("turns", &[|stage| turns(stage, 0), |stage| turns(stage, 1)]);
-/// The second role never answers, but looks at the guard.
+/// The second role never answers, but checks the guard.
 static SILENT: Kernel = kernel(
     "silent",
     &[
@@ -26,11 +26,8 @@ static SILENT: Kernel = kernel(
         },
     ],
 );
-/// The second role claims to be done at once.
 static HASTY: Kernel = kernel("hasty", &[|stage| turns(stage, 0), |_| Ok(())]);
-/// The second role panics.
 static FAULTY: Kernel = kernel("faulty", &[|stage| turns(stage, 0), |_| panic!("on purpose")]);
-/// The second role miscounts.
 static LYING: Kernel = kernel(
     "lying",
     &[
@@ -42,7 +39,7 @@ static LYING: Kernel = kernel(
         },
     ],
 );
-/// The second role does not come back for a while and looks at nothing meanwhile.
+/// The second role returns late and does not check the guard.
 static DEAF: Kernel = kernel(
     "deaf",
     &[
@@ -54,7 +51,7 @@ static DEAF: Kernel = kernel(
     ],
 );
 
-/// The second role loses its binding on the way, as after a hot-unplug.
+/// The second role loses its affinity during the trial, as after a hot-unplug.
 static UPROOTED: Kernel = kernel(
     "uprooted",
     &[
@@ -77,7 +74,7 @@ fn turns(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
             (u64::from(*visits) * u64::from(*round_trips), ticks.iter_mut())
         }
         Recorder::Events { round_trips, buckets, beyond } => {
-            // The first event of every place is "long".
+            // The first event of every place is long.
             if role == 0 {
                 buckets[5] += *round_trips as u32 - 1;
                 beyond.push(1 << 40);
@@ -105,7 +102,7 @@ fn turns(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Two CPUs to measure; none where the process may use one only.
+/// Two CPUs to measure; `None` if only one is allowed.
 fn pair() -> Option<[CpuId; 2]> {
     let cpus: Vec<CpuId> = current_mask().unwrap().iter().take(2).collect();
     let pair = <[CpuId; 2]>::try_from(cpus).ok();
@@ -257,7 +254,7 @@ fn a_long_round_that_loses_a_cpu_ends_long_before_its_limit() {
     let Some((mut machine, pair)) = engaged() else { return };
     let endless = Sampling::Batches { visits: 1, round_trips: 2_000_000_000 };
     let uprooted = round_of(pair, vec![order(&UPROOTED, Walk::FreshRuns, endless)]);
-    // Hours by its limit; a run that does not notice ends without an outcome.
+    // The limit is hours, so without detection the run ends without an outcome.
     let stop = Stop::new();
     let (raiser, (done, waits)) = (stop.clone(), std::sync::mpsc::channel::<()>());
     let thread = std::thread::spawn(move || {
@@ -289,7 +286,7 @@ fn a_stop_ends_a_batch_soon() {
     ];
     let outcomes = machine.perform(&batch, &stop).unwrap();
     let raised = thread.join().unwrap();
-    // Generous: the machine that runs the tests may be busy.
+    // Generous: the test machine may be busy.
     assert!(raised.elapsed() < Duration::from_secs(3), "{:?}", raised.elapsed());
     assert_eq!(outcomes.len(), 1, "completed rounds only");
     assert!(outcomes[0].trials[0].is_ok());
@@ -310,7 +307,7 @@ fn a_cpu_that_does_not_exist_cannot_be_engaged() {
 #[test]
 fn no_thread_is_left_when_the_machine_is_gone() {
     let Some((mut machine, pair)) = engaged() else { return };
-    // Other tests have threads too, so this one looks for the numbers of its own.
+    // Other tests also have threads, so look for the ids of these.
     let workers = machine.threads();
     assert_eq!(workers.len(), 2);
     let alive = || {

@@ -1,4 +1,4 @@
-//! [`Trial`]: one pair in one round, from the rendezvous of its roles to the recording.
+//! [`Trial`]: one pair in one round, from the first gate of its roles to the recording.
 
 use super::affinity;
 use super::arena::Places;
@@ -17,44 +17,37 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Single events of up to this many ticks are counted by value; about 6 µs at 2.6 GHz.
+/// Number of buckets: shorter events are counted by ticks; about 6 µs at 2.6 GHz.
 const BUCKETS: usize = 1 << 14;
-/// Room for longer events, at most.
 const MAX_BEYOND: u64 = 1 << 20;
-/// Turns of a wait between two looks at the guard.
 const TURNS: u32 = 1 << 12;
 
-/// One trial, ready to run: nothing is allocated any more once it starts.
+/// A prepared trial: no memory is allocated after it starts.
 #[derive(Debug)]
 pub struct Trial {
     placement: Vec<CpuId>,
     spans: Vec<Prepared>,
     limit: Picos,
     rate: TickRate,
-    /// Why the roles should leave; see [`Guard::halt`].
+    /// Reason for the roles to leave; see [`Guard::halt`].
     halt: Apart<AtomicU64>,
-    /// How often a role has arrived at a gate: gate `k` is open when every role has arrived `k` times.
+    /// Arrivals of all roles at gates: gate `k` opens when every role has arrived `k` times.
     arrivals: Apart<AtomicU32>,
-    /// Each role locks its own log while it takes part, so that nobody ever waits.
+    /// Log of each role, locked by its role during the trial, without contention.
     logs: Vec<Apart<Mutex<Log>>>,
 }
 
-/// One span with its lines.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What to do.
     pub order: SpanOrder,
-    /// Whose memory the lines are.
     pub home: Home,
-    /// The role that prepares them: the one whose CPU is on that node.
+    /// Role that prepares the lines: its CPU is on that node.
     pub home_role: usize,
-    /// The lines.
     pub places: Places,
-    /// How long to wait before it, so that periodic interrupts do not always meet the same part.
+    /// Delay before the span, so that periodic interrupts do not always hit the same part.
     pub phase_ns: f64,
 }
 
-/// What one role wrote down.
 #[derive(Debug, Default)]
 struct Log {
     ending: Option<Ending>,
@@ -69,12 +62,11 @@ struct Log {
 #[derive(Debug, Default)]
 struct SpanLog {
     verified: u64,
-    /// Ticks of batches, or counts by ticks; empty on all but the recording role.
+    /// Ticks of batches, or event counts by ticks; empty except for the recording role.
     numbers: Vec<u32>,
     beyond: Vec<u64>,
 }
 
-/// How the part of a role ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Finished,
@@ -83,21 +75,19 @@ enum Ending {
     CpuLost,
 }
 
-/// What is known of the surroundings of a trial, for its recording.
+/// Disturbances observed around a trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TrialConditions {
-    /// Time that its CPUs lost to the host and to interrupts.
+    /// Time that its CPUs lost to the hypervisor and to interrupts.
     pub lost_ms: Option<f32>,
-    /// Whether the coordinating thread shares a CPU with it.
+    /// Whether the coordinating thread shares its CPUs.
     pub coordinator_shared: bool,
-    /// Whether something else ran on a sibling of its cores.
+    /// Whether other work ran on a sibling of its cores.
     pub sibling_busy: bool,
-    /// Whether a quota stopped the process, or heat slowed one of its CPUs, in the batch.
     pub throttled: bool,
 }
 
 impl Trial {
-    /// A trial with all the memory that it will write to.
     pub fn new(placement: Vec<CpuId>, spans: Vec<Prepared>, rate: TickRate) -> Trial {
         let limit = limit(spans.iter().map(|span| span.order.round_trips()).sum());
         let logs = (0..placement.len())
@@ -112,22 +102,19 @@ impl Trial {
         Trial { placement, spans, limit, rate, halt: Apart::default(), arrivals: Apart::default(), logs }
     }
 
-    /// Which CPU each role runs on.
     pub fn placement(&self) -> &[CpuId] {
         &self.placement
     }
 
-    /// How long it may take.
     pub fn limit(&self) -> Picos {
         self.limit
     }
 
-    /// Tells every role to leave.
     pub fn give_up(&self, reason: Halt) {
         self.guard(0).give_up(reason);
     }
 
-    /// Runs one role, on its CPU. Always returns if the role's own code does.
+    /// Runs one role on its CPU. Returns if the role's own code does.
     pub fn take_part(&self, role: usize) {
         let mut log = lock(&self.logs[role].0);
         log.started = sources::monotonic();
@@ -144,7 +131,7 @@ impl Trial {
         let guard = self.guard(counter::now_ticks().saturating_add(self.rate.ticks(self.limit.ns()) as u64));
         let before = Switches::of_this_thread();
         log.core_ghz[0] = core_clock::probe(self.rate);
-        // A role that panics leaves its log as it is; the lock is not held by anyone who could see it half written.
+        // A role that panics leaves its log as it is; no thread reads the log while the lock is held.
         let spans = &mut log.spans;
         let ended = catch_unwind(AssertUnwindSafe(|| self.run_spans(role, &guard, spans)));
         log.core_ghz[1] = core_clock::probe(self.rate);
@@ -154,7 +141,7 @@ impl Trial {
             log.migrated = true;
         }
         match ended {
-            // The kernel widens the mask of a thread whose CPU it takes away (hot-unplug, a new cpuset).
+            // The kernel widens the affinity of a thread whose CPU is removed (hot-unplug, a new cpuset).
             _ if !still_bound(cpu) => Ending::CpuLost,
             Err(_) => Ending::Panicked,
             Ok(Err(halt)) => Ending::Halted(halt),
@@ -184,7 +171,7 @@ impl Trial {
             log.verified = stage.verified;
             ended?;
             if log.verified < least_verified(&span.order) {
-                // A role that says it is done before its time would leave the partner waiting for its answers.
+                // A role that returns too early would leave its partner waiting forever.
                 guard.give_up(Halt::Partner);
                 return Err(Halt::Partner);
             }
@@ -192,7 +179,6 @@ impl Trial {
         Ok(())
     }
 
-    /// Waits until every role has arrived at this gate.
     fn meet(&self, gate: u32, guard: &Guard<'_>) -> Result<(), Halt> {
         let everybody = gate * self.placement.len() as u32;
         // Release makes the writes of this role before the gate visible to every role that passes it; the Acquire load
@@ -205,7 +191,7 @@ impl Trial {
                 }
                 std::hint::spin_loop();
             }
-            // A role that has not arrived by now may be waiting for a CPU that this role occupies with polling.
+            // A missing role may be waiting for the CPU on which this role polls.
             std::thread::yield_now();
             guard.check()?;
         }
@@ -215,7 +201,6 @@ impl Trial {
         Guard { halt: &self.halt.0, deadline_ticks, now_ticks: counter::now_ticks }
     }
 
-    /// The CPUs whose roles have not left.
     pub fn absent(&self) -> impl Iterator<Item = CpuId> {
         let left = |log: &Apart<Mutex<Log>>| match log.0.try_lock() {
             Ok(log) => log.ending.is_some(),
@@ -225,11 +210,11 @@ impl Trial {
         self.placement.iter().zip(&self.logs).filter(move |(_, log)| !left(log)).map(|(&cpu, _)| cpu)
     }
 
-    /// The recording, or why there is none, once every role has left or is given up.
+    /// The recording, once every role has left or was given up.
     ///
     /// # Errors
-    /// The reason, in the order in which one explains the other: a CPU that is gone, a thread that is, the deadline,
-    /// the request to stop, counts that differ.
+    /// The failure that explains the others, in this order: lost CPU, lost thread, deadline, stop flag, differing
+    /// counts.
     pub fn outcome(&self, conditions: TrialConditions) -> Result<Recording, TrialFailure> {
         let mut logs = Vec::with_capacity(self.logs.len());
         for (role, log) in self.logs.iter().enumerate() {
@@ -239,7 +224,7 @@ impl Trial {
                 Err(TryLockError::Poisoned(log)) if log.get_ref().ending.is_some() => {
                     logs.push(log.into_inner())
                 }
-                // Never begun, or not back although it was told to leave.
+                // It never began, or did not leave when told to.
                 _ => return Err(TrialFailure::PartnerLost { cpu }),
             }
         }
@@ -286,7 +271,7 @@ impl Trial {
             sibling_busy: conditions.sibling_busy,
             throttled: conditions.throttled,
             lines_elsewhere: self.spans.iter().any(|span| span.places.is_elsewhere()),
-            // Known once the window of the accounts ends that it lies in: see `HostMachine`.
+            // Filled in by `HostMachine`, at the end of the accounting window.
             others_busy: false,
             quota: false,
         };
@@ -310,7 +295,7 @@ impl Trial {
         Recording { started, elapsed: ended.saturating_sub(started), spans, core_ghz, disturbance }
     }
 
-    /// When it began and ended, as far as a role has written it down.
+    /// Begin and end, as far as roles have logged them.
     pub fn times(&self) -> Option<(Picos, Picos)> {
         let logs: Vec<_> = self.logs.iter().filter_map(|log| log.0.try_lock().ok()).collect();
         let begun = logs.iter().filter(|log| log.ending.is_some());
@@ -330,7 +315,7 @@ impl Prepared {
 
 impl SpanLog {
     fn for_role(role: usize, order: &SpanOrder, limit_ticks: f64) -> SpanLog {
-        // The initiator records.
+        // Only the initiator records.
         if role != 0 {
             return SpanLog::default();
         }
@@ -368,22 +353,21 @@ impl SpanLog {
     }
 }
 
-/// Zeros whose pages exist: fresh memory from the allocator would fault inside the timed span.
+/// Zeros in resident pages: fresh memory would cause page faults in the timed span.
 fn touched<T: Copy + From<u8>>(length: usize) -> Vec<T> {
     let mut numbers = vec![T::from(1); length];
     std::hint::black_box(&mut numbers).fill(T::from(0));
     numbers
 }
 
-/// At least two seconds, and 10 µs for each round trip: ten times what the slowest known interconnect takes.
+/// At least two seconds, and 10 µs per round trip: ten times the slowest known interconnect.
 fn limit(round_trips: u64) -> Picos {
     Picos::from_ms(2000).max(Picos(round_trips.saturating_mul(10_000_000)))
 }
 
 fn log_recorder<'a>(order: &SpanOrder, numbers: &'a mut [u32], beyond: &'a mut Vec<u64>) -> Recorder<'a> {
     match (order.sampling, order.walk) {
-        // A place that is visited again and again is one place with more visits, so that its protocol goes on
-        // counting where it was.
+        // With one place, the lines of the order become additional visits, so that the protocol's counter continues.
         (Sampling::Batches { visits, round_trips }, Walk::OnePlace) => {
             Recorder::Batches { visits: visits.saturating_mul(order.lines), round_trips, ticks: numbers }
         }
@@ -394,17 +378,17 @@ fn log_recorder<'a>(order: &SpanOrder, numbers: &'a mut [u32], beyond: &'a mut V
     }
 }
 
-/// Hand-overs that both sides must have counted at least; kernels add untimed ones of their own.
+/// Minimum number of handoffs that each side must have counted; kernels add untimed ones.
 fn least_verified(order: &SpanOrder) -> u64 {
     match (order.kernel.cost, order.sampling) {
         (Cost::PingPong { .. } | Cost::Stamp { .. }, _) => order.round_trips(),
-        // Its operations are reads, and a hand-over makes as many lines dirty as a batch needs.
+        // Chase operations are reads; one handoff dirties all lines of a batch.
         (Cost::Chase { .. }, Sampling::Batches { .. }) => order.samples(),
         (Cost::Chase { .. }, Sampling::Events { round_trips }) => round_trips.min(1),
     }
 }
 
-/// Whether the thread is on its CPU and bound to it; sends it back once if something moved it.
+/// Whether the thread is pinned to and running on its CPU; pins it again once if it was moved.
 fn at_home(cpu: CpuId) -> bool {
     let there = still_bound(cpu) && affinity::current_cpu().ok() == Some(cpu);
     there || affinity::pin_current_thread(cpu).is_ok()

@@ -1,4 +1,4 @@
-//! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
+//! [`Runner`]: runs a command or workload once on this machine and returns the outcome as a pass.
 
 use super::clock::sources;
 use super::command::watchdog::Watchdog;
@@ -19,37 +19,31 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
-/// Letters of each stream of a run that failed that are kept, of its beginning and of its end.
+/// Characters kept from the beginning and from the end of each stream of a failed run.
 const KEPT_LETTERS: usize = 4096;
-/// How long a workload without an end of its own runs: long against the start of a process, short against the budget.
+/// Run time of a workload that runs for a fixed time: long compared with process start, short compared with the budget.
 const SPAN_MS: u64 = 250;
 
-/// Runs work on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Runner<'a> {
-    /// Of the counter.
     pub rate: TickRate,
-    /// CPUs that this process may use.
     pub usable: &'a CpuSet,
-    /// Which of them share cores.
     pub topology: &'a Topology,
-    /// Who ends what is left, should this process be killed.
+    /// Kills leftover processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// CPUs of the comparison that are away, and since when, on the clock of the system.
+    /// CPUs of the comparison that are offline, and since when on the system clock.
     pub missed: &'a RefCell<BTreeMap<CpuId, Picos>>,
 }
 
-/// Where the coordinating thread stays while work runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CoordinatorCpus {
     cpus: CpuSet,
-    /// It is on a CPU of the work.
+    /// Whether they belong to the work.
     shared: bool,
 }
 
-/// The same place for every placement of a comparison, or what starts on a CPU that is free would be held against what
-/// starts on one that is not. Off the CPUs of all placements where there is room, off their cores too where there is
-/// even that; else on the first CPU of each.
+/// Chooses the same CPUs for every placement of a comparison, which keeps the placements comparable: off the cores of
+/// all placements if possible, else off their CPUs, else on the first CPU of each.
 fn coordinator_cpus(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorCpus {
     let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
     let cores: CpuSet = siblings.chain(order.around.iter()).collect();
@@ -64,10 +58,6 @@ fn coordinator_cpus(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology)
 }
 
 impl Runner<'_> {
-    /// Runs it once.
-    ///
-    /// # Errors
-    /// [`TrialFailure`]: why there is no number.
     pub fn run(&self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         match order.work {
             Work::Command(line) => self.command(order, line, stop),
@@ -98,7 +88,7 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// The work runs in a process of its own, which is this program by another word, and prints its numbers.
+    /// Runs a workload in its own process, a subcommand of this program that prints the results.
     fn workload(
         &self,
         order: &WorkOrder<'_>,
@@ -120,7 +110,7 @@ impl Runner<'_> {
             return Err(failed(how(&finished).into(), &finished));
         }
         let observed = &mut outcome.observed;
-        // Threads of a workload are bound to their roles, more tightly than the placement: that is no news.
+        // Threads of a workload are always pinned more tightly than the placement.
         observed.numbers.counts.remove("narrowed");
         for line in String::from_utf8_lossy(finished.stdout.last_lines()).lines() {
             if let Some((name, value)) = line.split_once(' ')
@@ -136,7 +126,7 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Runs it to its end; what went on around it stands in the outcome.
+    /// Runs a program to its end; disturbances are recorded in the outcome.
     fn launch(
         &self,
         order: &WorkOrder<'_>,
@@ -146,10 +136,10 @@ impl Runner<'_> {
     ) -> Result<(Finished, PassOutcome), TrialFailure> {
         let cpus = &order.placement.set();
         let coordinator = coordinator_cpus(order, self.usable, self.topology);
-        // Where it may not go it stays, and shares.
+        // If the coordinating thread cannot move, it stays and shares.
         let moved = CoordinatorMask::move_to(&coordinator.cpus);
         let coordinator_shared = coordinator.shared || moved.is_none();
-        // This program by another word: small where this process is not.
+        // The launcher is a subcommand of this program, with little memory.
         let launcher = std::env::current_exe().ok();
         let before = evidence::cpu_times();
         let launch = Launch {
@@ -173,14 +163,14 @@ impl Runner<'_> {
             },
         };
         let finished = command::run(&launch, stop).map_err(|failure| match failure {
-            // Nobody but the budget wanted it to end: that says nothing about the work.
+            // A timeout of the budget is no failure of the work.
             RunFailure::TimedOut { .. } if limit == order.limit => TrialFailure::TimedOut { limit },
             failure => explain(cpus, failure),
         })?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
         let steal_ms = spent.as_ref().and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
         let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
-        // What CPUs did that the work did not do. Work that is not held may have run elsewhere, and says nothing.
+        // CPU time used by others. Unpinned work may have run on other CPUs, so this is unknown for it.
         if order.placement.binding == Binding::Bound
             && let Some(busy_ms) = spent.and_then(|spent| spent.busy_ms(cpus))
         {
@@ -190,12 +180,11 @@ impl Runner<'_> {
         Ok((finished, PassOutcome { steal_ms, coordinator_shared, observed, ..PassOutcome::default() }))
     }
 
-    /// The clock of the first CPU of a placement right after a run; probed from there.
+    /// Clock of the first CPU of a placement, probed on it right after a run.
     fn core_ghz(&self, cpus: &[CpuId]) -> Option<f64> {
         let before = affinity::current_mask().ok()?;
         affinity::pin_current_thread(*cpus.first()?).ok()?;
         let ghz = core_clock::probe(self.rate);
-        // The mask was in force a moment ago.
         let _ = affinity::set_mask(&before);
         ghz
     }
@@ -229,9 +218,9 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
     observed
 }
 
-/// The number that a pattern finds in standard output, else in standard error: of the last match, since programs sum up
-/// at the end. Where bytes are missing, a match before them is not known to be the last. The error is how many bytes of a
-/// stream that precede the lines without a number were not kept.
+/// The number that a pattern finds in standard output, else in standard error. The last match counts, since programs
+/// summarise at the end; with missing bytes, an earlier match may not be the last. The error is the number of bytes
+/// dropped before the searched lines, 0 if nothing is missing.
 fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     for printed in streams {
         let found = pattern.captures_iter(printed.last_lines()).last();
@@ -244,7 +233,7 @@ fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     Err(0)
 }
 
-/// The number of a match: of its first group that took part, since alternatives have a group each, or of the whole.
+/// The number of a match: its first participating group, since alternatives have a group each, or the whole match.
 fn read(found: &Captures<'_>) -> Option<f64> {
     let of = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
     let number = std::str::from_utf8(of.as_bytes()).ok()?.trim().parse().ok()?;
@@ -318,7 +307,7 @@ mod tests {
             })
         };
         let at = |cpus: &str, shared| (cpus.to_owned(), shared);
-        // A whole core is free; then only second threads are; then nothing is.
+        // A core is free; then only second threads are; then nothing is.
         assert_eq!(places("0-5", [&[0], &[0, 1]]), [at("2,5", false), at("2,5", false)]);
         assert_eq!(places("0-5", [&[0, 2], &[0, 1]]), [at("3-5", false), at("3-5", false)]);
         assert_eq!(places("0-1", [&[0], &[0, 1]]), [at("0", true), at("0", true)]);

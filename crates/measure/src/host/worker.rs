@@ -1,4 +1,4 @@
-//! [`Worker`]: one thread that lives on one CPU, asleep until it is given something to do.
+//! [`Worker`]: a thread pinned to one CPU, which sleeps until it gets a task.
 
 use super::affinity::{self, Hold, PinError};
 use super::futex;
@@ -12,50 +12,49 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long an idle worker may take to end, and one with a task to become idle.
+/// Maximum wait for an idle worker to end, and for a busy one to become idle.
 const LEAVES_WITHIN: Duration = Duration::from_millis(500);
 
-/// What a worker is given to do.
+/// Task of a worker.
 pub type Task = Box<dyn FnOnce() + Send>;
 
-/// One pinned thread. Dropping it ends the thread, unless a task never returns: such a thread cannot be ended, and is
-/// left behind.
+/// A pinned thread, ended when dropped. A thread whose task never returns cannot be ended and is left behind.
 #[derive(Debug)]
 pub struct Worker {
     cpu: CpuId,
-    /// The system's number of the thread.
+    /// Thread id.
     number: i32,
     mailbox: Arc<Mailbox>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why a worker is not there.
+/// Why a worker could not be started.
 #[derive(Debug)]
 pub enum Unavailable {
-    /// The system started no thread.
+    /// The system refused to create a thread.
     Spawn(io::Error),
-    /// The thread is not on its CPU.
+    /// The thread could not be pinned.
     Pin(PinError),
-    /// The priority that was asked for was refused.
+    /// The requested priority was refused.
     Priority(io::Error),
-    /// The thread does not run: another one of real-time priority keeps the CPU.
+    /// The thread does not run: another thread of real-time priority occupies the CPU.
     Silent,
 }
 
-/// A thread that was started and has not answered yet.
+/// A started thread that has not yet reported its state.
 #[derive(Debug)]
 pub struct Starting {
     worker: Worker,
     first_word: mpsc::Receiver<Result<(String, i32), Unavailable>>,
 }
 
-/// Where a worker gets its tasks. Everything on a cache line pair of its own, away from measured lines.
+/// Tasks of a worker. Aligned so that measured lines do not share its pair of cache lines.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct Mailbox {
-    /// Counts the tasks given; the worker sleeps on it.
+    /// Number of tasks given; the worker sleeps on it.
     given: AtomicU32,
-    /// Counts the tasks done; written by the worker only.
+    /// Number of tasks done; written only by the worker.
     done: AtomicU32,
     hold: Hold,
     order: Mutex<Option<Order>>,
@@ -76,7 +75,7 @@ impl std::fmt::Debug for Order {
 }
 
 impl Worker {
-    /// Starts a thread that pins itself to a CPU.
+    /// Starts a thread that pins itself to `cpu`.
     ///
     /// # Errors
     /// [`Unavailable::Spawn`].
@@ -93,7 +92,7 @@ impl Worker {
                     .and_then(|()| priority::apply(priority).map_err(Unavailable::Priority));
                 let failed = granted.is_err();
                 let granted = granted.map(|granted| (granted, affinity::current_thread()));
-                // Who started the thread is waiting for exactly this word; if it is gone, there is nothing to do.
+                // The creator waits for this message; if it is gone, there is nothing to do.
                 if ready.send(granted).is_ok() && !failed {
                     of_thread.serve();
                 }
@@ -104,32 +103,32 @@ impl Worker {
         Ok(Starting { worker, first_word })
     }
 
-    /// Its CPU.
+    /// CPU of the worker.
     pub fn cpu(&self) -> CpuId {
         self.cpu
     }
 
-    /// The system's number of its thread.
+    /// Thread id.
     pub fn number(&self) -> i32 {
         self.number
     }
 
-    /// Whether its thread is held on its CPU; sends it back where something moved it, and says whether it went.
+    /// Whether the thread is pinned to its CPU; tries to pin it again if it was moved.
     pub fn is_held(&self) -> bool {
         let only = CpuSet::from_iter([self.cpu]);
         self.is_bound() || (affinity::set_mask_of(self.number, &only).is_ok() && self.is_bound())
     }
 
-    /// Whether its thread may run on its CPU alone: the kernel widens the mask of a thread whose CPU it takes away.
+    /// Whether the affinity is its CPU alone: the kernel widens it when the CPU is removed.
     pub fn is_bound(&self) -> bool {
         let only = CpuSet::from_iter([self.cpu]);
         affinity::mask_of(self.number).is_ok_and(|mask| mask == only)
     }
 
-    /// Hands over a task. Only to an idle worker: one that is not gets nothing, and the task comes back.
+    /// Gives a task to an idle worker.
     ///
     /// # Errors
-    /// The task, where the worker still has one.
+    /// Returns the task if the worker is busy.
     pub fn give(&self, task: Task) -> Result<(), Task> {
         if !self.is_idle() {
             return Err(task);
@@ -138,13 +137,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether every task given is done.
+    /// Whether all tasks are done.
     pub fn is_idle(&self) -> bool {
         // Acquire pairs with the Release in `serve`: an idle worker's writes are visible.
         self.mailbox.done.load(Acquire) == self.mailbox.given.load(Acquire)
     }
 
-    /// Waits for the worker to be idle, asleep, for `patience` at most; says whether it is.
+    /// Sleeps until the worker is idle, at most for `patience`; returns whether it is.
     pub fn wait_idle(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
@@ -162,17 +161,17 @@ impl Worker {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // Tasks are caught when they panic, so that the thread's own result says nothing.
+            // Panics of tasks are caught, so the result of the thread carries no information.
             let _ = thread.join();
         }
     }
 }
 
 impl Starting {
-    /// The worker, once it is proven to be on its CPU, with the priority that it got.
+    /// Returns the worker, once pinned, and its actual priority.
     ///
     /// # Errors
-    /// [`Unavailable`] says why there is no such worker by `end`. A thread that does not run is let go from its CPU, and ends.
+    /// [`Unavailable`] if it is not ready by `end`. A thread that does not run is released from its CPU, and ends.
     pub fn ready(mut self, end: Instant) -> Result<(Worker, String), Unavailable> {
         let answer = self.first_word.recv_timeout(end.saturating_duration_since(Instant::now()));
         let refused = match answer {
@@ -200,14 +199,13 @@ impl Drop for Worker {
         if self.thread.is_none() {
             return;
         }
-        // The last task has been told to end by now.
         if self.wait_idle(LEAVES_WITHIN) {
             self.mailbox.put(Order::Leave);
             if self.wait_idle(LEAVES_WITHIN) {
                 return self.join();
             }
         }
-        // A thread whose CPU does not run it would keep the process from ending.
+        // A thread that never runs on its CPU would keep the process from ending.
         self.mailbox.hold.release(self.cpu);
     }
 }
@@ -220,7 +218,6 @@ impl Mailbox {
         futex::wake_all(&self.given);
     }
 
-    /// What the thread does all its life.
     fn serve(&self) {
         let mut done = 0u32;
         loop {
@@ -234,7 +231,7 @@ impl Mailbox {
                     futex::wake_all(&self.done);
                     return;
                 }
-                // A task that panics has its own ways to say so; the worker lives on.
+                // Tasks report panics themselves; the worker continues.
                 Some(Order::Do(task)) => drop(catch_unwind(AssertUnwindSafe(task))),
                 None => {}
             }
@@ -259,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_run_is_given_up() {
-        // Nobody sends the first word, as where another thread keeps the CPU.
+        // The message is never sent, as when another thread occupies the CPU.
         let (silent, first_word) = mpsc::sync_channel(1);
         let (worker, _) = started(here()).unwrap();
         let starting = Starting { worker, first_word };

@@ -1,4 +1,4 @@
-//! [`Workers`]: the workers of a run, one on each CPU.
+//! [`Workers`]: the workers of a run, one per CPU.
 
 use super::priority::Priority;
 use super::worker::{Unavailable, Worker};
@@ -9,28 +9,27 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long a small task (touching memory, one exchange of stamps) may take before its worker counts as lost.
+/// Time limit of a small task (touching memory, one exchange of stamps) before its worker counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long all threads together may take to be on their CPUs. A busy CPU lets a new thread run within a tenth of a second;
-/// where one of real-time priority keeps it, a thread waits for ever.
+/// Time limit for all threads to start on their CPUs. A busy CPU runs a new thread within 0.1 s; behind a thread of
+/// real-time priority it waits forever.
 const START: Duration = Duration::from_secs(5);
 
-/// One worker for each CPU that takes one.
+/// One worker on each CPU that accepts one.
 #[derive(Debug)]
 pub struct Workers {
     workers: BTreeMap<CpuId, Worker>,
-    /// CPUs that did not run the thread that was started for them.
     silent: CpuSet,
     priority: String,
 }
 
 impl Workers {
-    /// Starts a worker on every CPU that takes one, and lets its core reach its frequency.
+    /// Starts a worker on every CPU that accepts one, and lets the cores ramp up their clocks.
     ///
     /// # Errors
-    /// [`MachineError::Priority`] or [`MachineError::Spawn`] for the first worker that could not take its place, or
-    /// [`MachineError::Pin`] or [`MachineError::Silent`] where no CPU takes one; there are none then.
+    /// [`MachineError::Priority`] or [`MachineError::Spawn`] of the first worker that failed so, or
+    /// [`MachineError::Pin`] or [`MachineError::Silent`] if no CPU accepts a worker. No worker remains then.
     pub fn start(
         settings: &WorkerSettings,
         usable: &CpuSet,
@@ -49,7 +48,7 @@ impl Workers {
                     all.workers.insert(cpu, worker);
                     all.priority = granted;
                 }
-                // It costs its own cells, and not the run.
+                // A refused CPU loses its own results but does not end the run.
                 Err(Unavailable::Pin(reason)) => refused = refused.or(Some((cpu, reason))),
                 Err(Unavailable::Silent) => all.silent = all.silent.union(&CpuSet::from_iter([cpu])),
                 Err(Unavailable::Spawn(source)) => return Err(MachineError::Spawn { cpu, source }),
@@ -68,7 +67,7 @@ impl Workers {
             return Err(MachineError::Silent { cpus: all.silent });
         }
         for worker in all.workers.values() {
-            // A worker that has just started is idle, so it takes the task.
+            // Never fails: a new worker is idle.
             let _ = worker.give(Box::new(move || core_clock::ramp_up(rate)));
         }
         for worker in all.workers.values() {
@@ -77,32 +76,32 @@ impl Workers {
         Ok(all)
     }
 
-    /// What priority the workers have.
+    /// Priority of the workers.
     pub fn priority(&self) -> &str {
         &self.priority
     }
 
-    /// The worker on a CPU.
+    /// Worker on a CPU.
     pub fn worker(&self, cpu: CpuId) -> Option<&Worker> {
         self.workers.get(&cpu)
     }
 
-    /// Whether the CPU did not run the thread that was started for it.
+    /// Whether the CPU did not run the thread started for it.
     pub fn is_silent(&self, cpu: CpuId) -> bool {
         self.silent.contains(cpu)
     }
 
-    /// Whether a worker is held on a CPU.
+    /// Whether a worker is pinned to the CPU.
     pub fn holds(&self, cpu: CpuId) -> bool {
         self.worker(cpu).is_some_and(Worker::is_held)
     }
 
-    /// The CPUs that have a worker.
+    /// CPUs with a worker.
     pub fn cpus(&self) -> CpuSet {
         self.workers.keys().copied().collect()
     }
 
-    /// Has a small task done on a CPU; `None` where there is no idle worker or no answer. Afterwards the worker is idle.
+    /// Runs a small task on a CPU; `None` without an idle worker or an answer. The worker is idle afterwards.
     pub fn run_on<T: Send + 'static>(
         &self,
         cpu: CpuId,
@@ -111,25 +110,25 @@ impl Workers {
         let worker = self.worker(cpu)?;
         worker.wait_idle(PATIENCE);
         let (tell, told) = mpsc::sync_channel(1);
-        // Nobody may be listening any more; then the answer is of no interest.
+        // The receiver may have given up; then the answer is not needed.
         worker.give(Box::new(move || drop(tell.send(task())))).ok()?;
         let answer = told.recv_timeout(PATIENCE).ok();
-        // The answer comes before the worker is idle again. Whoever gave it a trial in between would be refused,
-        // and a host that takes the CPU away just then makes that moment as long as it likes.
+        // The answer arrives before the worker is idle; a trial given in between would be refused. That moment can be
+        // long on a host that takes the CPU away just then.
         worker.wait_idle(PATIENCE);
         answer
     }
 }
 
-/// Keeps the coordinating thread away from measured cores while it lives, and puts its mask back afterwards.
+/// Keeps the coordinating thread off measured cores; restores its affinity when dropped.
 #[derive(Debug)]
 pub struct CoordinatorMask {
     before: CpuSet,
 }
 
 impl CoordinatorMask {
-    /// Moves the calling thread to what `room` its own mask has; `None` where that is nothing, and the thread has to
-    /// share.
+    /// Restricts the calling thread to the CPUs of its affinity that are in `room`; `None` if there are none, so that
+    /// it has to share.
     pub fn move_within(room: &CpuSet) -> Option<CoordinatorMask> {
         let before = affinity::current_mask().ok()?;
         let room = before.intersection(room);
@@ -140,7 +139,7 @@ impl CoordinatorMask {
         Some(CoordinatorMask { before })
     }
 
-    /// Moves the calling thread to these CPUs, whether its own mask has them or not; `None` where it may not go there.
+    /// Moves the calling thread to `cpus`, even outside its affinity; `None` if refused.
     pub fn move_to(cpus: &CpuSet) -> Option<CoordinatorMask> {
         let before = affinity::current_mask().ok()?;
         affinity::set_mask(cpus).ok()?;
@@ -150,7 +149,7 @@ impl CoordinatorMask {
 
 impl Drop for CoordinatorMask {
     fn drop(&mut self) {
-        // Fails only where every CPU of the old mask has been taken away, and then nothing can be put back.
+        // Fails only if all CPUs of the old mask are gone; then nothing can be restored.
         let _ = affinity::set_mask(&self.before);
     }
 }

@@ -1,26 +1,22 @@
-//! [`Hierarchy`]: where the control groups of this process are in the file system.
+//! [`Hierarchy`]: directories of this process's control groups.
 
 use crate::host::root::SystemRoot;
 
-/// Which of the two interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// A hierarchy for each controller.
     One,
-    /// The unified hierarchy.
     Two,
 }
 
-/// The directories of one hierarchy that concern this process.
+/// Directories of one hierarchy that apply to this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
-    /// Which interface.
     pub version: Version,
     /// From the group of this process up to the mount point.
     pub directories: Vec<String>,
 }
 
-/// The hierarchies that may hold this controller: a version 1 hierarchy that has it, and the unified one.
+/// Hierarchies that may have this controller: a version 1 hierarchy with it, and the unified one.
 pub fn of_controller(root: &SystemRoot, controller: &str) -> Vec<Hierarchy> {
     let groups = root.peek("/proc/self/cgroup").unwrap_or_default();
     let mounts = root.peek("/proc/self/mountinfo").unwrap_or_default();
@@ -52,7 +48,7 @@ fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&
 
 /// One line of `/proc/self/mountinfo` (`man 5 proc_pid_mountinfo`).
 struct Mount<'a> {
-    /// The group that is at the mount point.
+    /// The group mounted at the mount point.
     root: String,
     point: String,
     kind: &'a str,
@@ -69,8 +65,8 @@ impl Mount<'_> {
     }
 }
 
-/// A container may see a group path that begins above its mount, or, with a name space of its own, one that climbs
-/// out of it (`/../..`). In both cases the mount point is the nearest group in sight.
+/// Directories from the group up to the mount point. In a container the group path may begin above the mount or, with
+/// its own name space, climb out of it (`/../..`); the mount point then is the nearest visible group.
 fn directories(mount: &Mount, group: &str) -> Vec<String> {
     let top = mount.point.trim_end_matches('/').to_owned();
     let below = match mount.root.as_str() {
@@ -90,7 +86,7 @@ fn directories(mount: &Mount, group: &str) -> Vec<String> {
     directories
 }
 
-/// White space and backslashes are written in octal: `\040` is a space.
+/// Decodes octal escapes of white space and backslashes: `\040` is a space.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();

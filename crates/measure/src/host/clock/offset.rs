@@ -1,4 +1,4 @@
-//! [`Offset`]: how far the counters of two CPUs lie apart, from a ping-pong of stamps.
+//! [`Offset`]: difference between the counters of two CPUs, from a ping-pong of time stamps.
 
 use crate::counter;
 use crate::host::affinity::{self, Hold};
@@ -8,76 +8,74 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// Stamps exchanged per pair: about a millisecond inside a package.
+/// Exchanges per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
-/// Those that are enough where a pair has used up its share of the time: the fastest of them is what counts, and where each
-/// takes a time slice of the system the others are no faster.
+/// Minimum exchanges for a pair that has used up its share of the time: only the fastest counts, and if each takes a
+/// scheduler quantum, more of them are no faster.
 const ENOUGH: u64 = 50;
-/// The number of a question that asks for no answer: nothing more is asked.
 const NO_MORE: u64 = u64::MAX;
 
-/// How long a pair may take.
+/// Time limits of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From then on fifty exchanges are enough.
+    /// From then on fifty exchanges suffice.
     pub share: Instant,
-    /// From then on nothing more is asked, and nobody waits any longer.
+    /// From then on no question is asked and no answer awaited.
     pub end: Instant,
 }
 
 impl Limits {
-    /// The limits of the next of so many pairs, which share the time until `end` alike.
+    /// Limits of the next of `pairs` pairs, which share the time until `end` equally.
     pub fn of_next(pairs: usize, now: Instant, end: Instant) -> Limits {
         let left = end.saturating_duration_since(now);
         Limits { share: now + left / u32::try_from(pairs.max(1)).unwrap_or(u32::MAX), end }
     }
 }
 
-/// The counter of one CPU against that of another.
+/// Difference between the counters of two CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
     /// The CPU that asked.
     pub from: CpuId,
     /// The CPU that answered.
     pub to: CpuId,
-    /// Counter of `to` minus counter of `from` at the same moment, in ticks: the estimate of the fastest exchange.
+    /// Counter of `to` minus counter of `from` at the same moment, in ticks, estimated from the fastest exchange.
     pub ticks: f64,
-    /// The truth lies within this many ticks of it: half of the fastest round trip, to which whoever knows the step of the
-    /// counter adds it.
+    /// Error bound in ticks: half of the fastest round trip; callers add the step of the counter.
     pub bound_ticks: f64,
-    /// The fastest round trip, in ticks.
+    /// Fastest round trip in ticks.
     pub round_trip_ticks: u64,
-    /// How often a stamp was smaller than one that had been written and seen before it: 0 on a synchronous clock,
-    /// and any other number proves a step back when threads move from CPU to CPU.
+    /// Number of stamps below one that had been written and seen before: 0 for synchronous clocks; otherwise time goes
+    /// backwards for threads that migrate.
     pub warps: u64,
 }
 
 impl Offset {
-    /// The same offset seen from the other CPU.
+    /// The offset with exchanged CPUs.
     pub fn reversed(self) -> Offset {
         Offset { from: self.to, to: self.from, ticks: -self.ticks, ..self }
     }
 }
 
-/// Why there is no offset of a pair.
+/// Why the offset of a pair is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoOffset {
     /// This CPU refused a thread.
     Refused(CpuId),
-    /// One of the two did not answer by the end.
+    /// One of the CPUs did not answer in time.
     Silent,
 }
 
-/// Which CPUs went away while pairs of them were measured one after the other.
+/// Tracks CPUs that go offline while pairs are measured.
 #[derive(Debug, Default)]
 pub struct Attendance {
-    /// Those that have taken a thread.
+    /// CPUs that have accepted a thread.
     held: CpuSet,
     departed: Vec<Departure>,
 }
 
 impl Attendance {
-    /// Whether one of these CPUs is away, by what the system says now of those that were there.
+    /// Whether one of these CPUs is absent; asks the system about those that were present.
     pub fn misses(
         &mut self,
         cpus: &[CpuId],
@@ -90,8 +88,8 @@ impl Attendance {
         cpus.iter().any(|&cpu| self.is_gone(cpu))
     }
 
-    /// Notes what came of a pair. Of a CPU that refuses a thread, has taken one before and is listed again, the refusal is all
-    /// that is left of its having been offline.
+    /// Records the result for a pair. If a CPU refuses a thread, had accepted one before and is listed again, the
+    /// refusal is the only evidence that it was offline.
     pub fn note(
         &mut self,
         pair: [CpuId; 2],
@@ -114,32 +112,32 @@ impl Attendance {
         self.departed.iter().any(|departure| departure.cpu == cpu)
     }
 
-    /// Those that went away.
+    /// CPUs that went offline.
     pub fn end(self) -> Vec<Departure> {
         self.departed
     }
 }
 
-/// Measures the offset between two CPUs with two threads of its own. A thread whose CPU does not run it, since one of
-/// real-time priority keeps that, is let go from it and ends.
+/// Measures the offset between two CPUs with two temporary threads. A thread that does not run, since a thread of
+/// real-time priority occupies its CPU, is released from that CPU and ends.
 ///
 /// # Errors
-/// [`NoOffset`]: one of the CPUs refuses a thread or does not answer.
+/// [`NoOffset`]: a CPU refuses a thread or does not answer.
 pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffset> {
     let exchange = Arc::new(Exchange::default());
-    // Both are in place before the first question, so that a refusal leaves nobody waiting.
+    // Both threads are pinned before the first question, so that after a refusal neither waits.
     let (ready, in_place) = mpsc::channel();
     let (begin, go) = mpsc::channel();
     let (found, offset) = mpsc::channel();
     let until = |end: Instant| end.saturating_duration_since(Instant::now());
-    // One that does not run must not use up the time of the other pairs.
+    // A thread that does not run must not use up the time of other pairs.
     let placed = limits.end.min(limits.share + GRACE);
     let answering = Arc::clone(&exchange);
     let holds: [Arc<Hold>; 2] = Default::default();
     let [of_answer, of_ask] = holds.clone();
     let answer = move || {
         of_answer.begin();
-        // The other side may be gone, and then so is the need for an answer.
+        // The other thread may be gone and need no answer.
         let _ = ready.send(affinity::pin_current_thread(to).is_ok());
         if go.recv() == Ok(true) {
             answering.answer(limits);
@@ -161,7 +159,7 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
         let _ = found.send(asked);
         of_ask.end();
     };
-    // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
+    // If a thread cannot be created, its channel ends are dropped and the other thread leaves.
     let begun = [Box::new(answer) as Box<dyn FnOnce() + Send>, Box::new(ask)]
         .into_iter()
         .all(|end| std::thread::Builder::new().spawn(end).is_ok());
@@ -175,10 +173,10 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
     measured
 }
 
-/// How much longer than its limit a thread may take to begin, or to say that it has found nothing.
+/// Time beyond its limit that a thread may take to start, or to report failure.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What two threads pass back and forth, on lines of their own.
+/// Question and answer of two threads, on separate cache lines.
 #[derive(Debug, Default)]
 pub struct Exchange {
     question: StampLine,
@@ -193,8 +191,8 @@ struct StampLine {
 }
 
 impl Exchange {
-    /// The initiating side, to be run on `from`, at the same time as [`answer`](Exchange::answer) on `to`. `None` where
-    /// the other side has not answered once in time.
+    /// Initiating side, to be run on `from` together with [`answer`](Exchange::answer) on `to`. `None` if no answer
+    /// arrived in time.
     pub fn initiate(&self, from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
         let mut best: Option<(u64, f64)> = None;
         let mut warps = 0;
@@ -207,7 +205,7 @@ impl Exchange {
             self.question.put(number, sent);
             let Some(answered) = self.answer.take(number, limits) else { break };
             let received = counter::stop();
-            // The answer was stamped after the question was seen, and this stamp after the answer was seen.
+            // The answer was stamped after the question was seen, and `received` after the answer was seen.
             warps += u64::from(answered < sent) + u64::from(received < answered);
             let round_trip = received.saturating_sub(sent);
             if best.is_none_or(|(least, _)| round_trip < least) {
@@ -219,7 +217,7 @@ impl Exchange {
         Some(Offset { from, to, ticks, bound_ticks: round_trip_ticks as f64 / 2.0, round_trip_ticks, warps })
     }
 
-    /// The answering side; gives how many questions it has answered until nothing more was asked.
+    /// Answering side; returns the number of answers.
     pub fn answer(&self, limits: Limits) -> u64 {
         let mut answered = 0;
         while self.question.take(answered + 1, limits).is_some() {
@@ -232,12 +230,12 @@ impl Exchange {
 
 impl StampLine {
     fn put(&self, number: u64, stamp: u64) {
-        // Release on the number publishes the stamp: who has seen the number (Acquire) reads this stamp.
+        // Release on the number publishes the stamp: a thread that has seen the number (Acquire) reads this stamp.
         self.stamp.store(stamp, Relaxed);
         self.number.store(number, Release);
     }
 
-    /// The stamp of this number; `None` where there will be none, or not in time.
+    /// The stamp with this number; `None` at the end of the exchange or after the deadline.
     fn take(&self, number: u64, limits: Limits) -> Option<u64> {
         loop {
             for _ in 0..1 << 16 {
@@ -275,7 +273,6 @@ mod tests {
         assert_eq!(midpoint_offset(u64::MAX - 10, 1_000_089, 89), 1_000_050.0);
     }
 
-    /// What both sides of an exchange between two threads say.
     fn exchanged(limits: Limits) -> (Option<Offset>, u64) {
         let exchange = Exchange::default();
         std::thread::scope(|scope| {
@@ -317,15 +314,14 @@ mod tests {
         });
         let there = |_: CpuId| None;
         let two_is_off = |cpu: CpuId| (cpu == CpuId(2)).then_some(Absence::Offline);
-        // Found by asking before the next pair.
         let mut attendance = Attendance::default();
         assert!(!attendance.misses(&[CpuId(0), CpuId(2)], at(1), &there));
         attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
         assert!(attendance.misses(&[CpuId(1), CpuId(2)], at(3), &two_is_off));
-        // Back, and gone all the same: named once.
+        // Present again, but still counted as gone, and listed once.
         assert!(attendance.misses(&[CpuId(0), CpuId(2)], at(4), &there));
         assert_eq!(attendance.end(), [Departure { cpu: CpuId(2), after: at(3), why: Absence::Offline }]);
-        // Found by a refusal, after which it is listed again; one that never took a thread is another matter.
+        // Detected by a refusal although listed again, unlike a CPU that never accepted a thread.
         for (held, why) in [(true, Absence::Offline), (false, Absence::PinRefused)] {
             let mut attendance = Attendance::default();
             if held {

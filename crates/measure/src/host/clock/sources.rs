@@ -1,8 +1,8 @@
-//! What the counter is held against: the system's clocks, and whether it keeps its rate by what the processor says.
+//! Reference clocks for the counter, and whether the processor guarantees its rate.
 
 use coretalk_model::Picos;
 
-/// Nanoseconds of the clock that no time service slews: what the counter's rate is measured against.
+/// Nanoseconds of the clock that is not slewed; reference for the counter's rate.
 pub fn monotonic_raw_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
@@ -12,12 +12,12 @@ pub fn monotonic() -> Picos {
     Picos(read(libc::CLOCK_MONOTONIC) * 1000)
 }
 
-/// Processor time that this process has used, all threads together.
+/// CPU time of this process, all threads.
 pub fn process_cpu() -> Picos {
     Picos(read(libc::CLOCK_PROCESS_CPUTIME_ID) * 1000)
 }
 
-/// CPU time of the children of this process that have ended, and of theirs.
+/// CPU time of reaped children of this process and of their children.
 pub fn children_cpu() -> Picos {
     // SAFETY: an all-zero `rusage` is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -27,7 +27,7 @@ pub fn children_cpu() -> Picos {
     if status == 0 { of(usage.ru_utime) + of(usage.ru_stime) } else { Picos::ZERO }
 }
 
-/// What the kernel keeps time with (`tsc`, `kvm-clock`, `arch_sys_counter`); not `tsc` on x86-64 means that the
+/// Clock source of the kernel (`tsc`, `kvm-clock`, `arch_sys_counter`); on x86-64 another one than `tsc` means that the
 /// kernel distrusts the counter.
 pub fn kernel_source() -> Option<String> {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -49,7 +49,7 @@ pub fn invariant() -> Option<bool> {
     Some(raw_cpuid::CpuId::new().get_advanced_power_mgmt_info().is_some_and(|info| info.has_invariant_tsc()))
 }
 
-/// The generic timer runs at a fixed rate in every power state by its architecture.
+/// The architecture guarantees a fixed rate of the generic timer in every power state.
 #[cfg(target_arch = "aarch64")]
 pub fn invariant() -> Option<bool> {
     Some(true)

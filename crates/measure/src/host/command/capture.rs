@@ -1,14 +1,13 @@
-//! [`Capture`]: what a program prints, its beginning and end kept.
+//! [`Capture`]: keeps the beginning and end of a program's output.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Bytes kept of the beginning, and as many of the end: numbers are printed at the end, errors at either.
+/// Bytes kept from the beginning and from the end: results are printed at the end, errors at either.
 const KEPT: usize = 256 << 10;
 
-/// One stream of a program.
 #[derive(Debug)]
 pub struct Capture {
     pipe: Option<File>,
@@ -18,10 +17,10 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads from a pipe, never waiting for it.
+    /// Creates a nonblocking reader of a pipe.
     ///
     /// # Errors
-    /// The system's reason.
+    /// The error of the operating system.
     pub fn new(pipe: OwnedFd) -> io::Result<Capture> {
         let fd = pipe.as_raw_fd();
         // SAFETY: the descriptor is ours and open; the calls take numbers only.
@@ -33,18 +32,18 @@ impl Capture {
         Ok(Capture { pipe: Some(pipe.into()), head: Vec::new(), tail: VecDeque::new(), dropped: 0 })
     }
 
-    /// What to wait on; `None` once everybody has closed the pipe.
+    /// Descriptor to poll; `None` once the pipe is closed.
     pub fn descriptor(&self) -> Option<i32> {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Takes what is there.
+    /// Reads what is available.
     ///
     /// # Errors
-    /// The system's reason.
+    /// The error of the operating system.
     pub fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
-        // At most what one pipe holds many times over, so that a program that prints without end does not keep us.
+        // At most many times the capacity of a pipe: endless output must not block this process.
         for _ in 0..256 {
             let Some(pipe) = &mut self.pipe else { return Ok(()) };
             match pipe.read(&mut buffer) {
@@ -67,7 +66,6 @@ impl Capture {
         self.dropped += excess as u64;
     }
 
-    /// What was printed until now.
     pub fn take(&mut self) -> Printed {
         let mut printed = Printed {
             head: std::mem::take(&mut self.head),
@@ -81,37 +79,36 @@ impl Capture {
     }
 }
 
-/// What one stream held. Its beginning and its end are kept apart where bytes between them are missing: what is looked for
-/// must not be found across the gap, nor in words about it.
+/// Kept output of one stream. If bytes between beginning and end are missing, both parts stay separate, so that
+/// searches match neither across the gap nor in words about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Printed {
     head: Vec<u8>,
-    /// Empty where nothing is missing.
+    /// Empty if nothing is missing.
     tail: Vec<u8>,
     dropped: u64,
 }
 
 impl Printed {
-    /// All of it; how many bytes are missing where there are such.
+    /// The complete output.
     ///
     /// # Errors
-    /// The number of bytes that were not kept.
+    /// The number of dropped bytes.
     pub fn whole(&self) -> Result<&[u8], u64> {
         if self.dropped == 0 { Ok(&self.head) } else { Err(self.dropped) }
     }
 
-    /// The lines at its end that are there as they were printed: all of them, or, where bytes are missing, those after the
-    /// first line end behind the gap.
+    /// The complete lines at the end: all of them, or those after the first line break behind the gap.
     pub fn last_lines(&self) -> &[u8] {
         if self.dropped == 0 {
             return &self.head;
         }
-        // A progress bar ends its lines by going back to their beginning.
+        // A progress bar ends its lines with a carriage return.
         let begin = self.tail.iter().position(|byte| matches!(byte, b'\n' | b'\r')).map(|end| end + 1);
         &self.tail[begin.unwrap_or(self.tail.len())..]
     }
 
-    /// So many letters of its beginning and of its end; where something is missing, a line says so.
+    /// The first and last `kept` characters; a line between them tells how much is missing.
     pub fn cut(&self, kept: usize) -> String {
         let letters = |bytes: &[u8]| -> Vec<char> { String::from_utf8_lossy(bytes).chars().collect() };
         let (head, tail) = (letters(&self.head), letters(&self.tail));
@@ -141,7 +138,7 @@ impl From<&str> for Printed {
 
 #[cfg(test)]
 impl Printed {
-    /// A stream of which so many bytes between its ends were not kept.
+    /// Output with `dropped` bytes missing between `head` and `tail`.
     pub fn with_a_gap(head: &str, dropped: u64, tail: &str) -> Printed {
         Printed { head: head.into(), tail: tail.into(), dropped }
     }

@@ -1,10 +1,10 @@
-//! `Launched`: a program that a small process has started, so that what the system counts as its memory is its own.
+//! `Launched`: a program started by a small launcher process, so that its peak memory is its own.
 //!
-//! The most memory that a process held outlives the change to another program: what the child of a fork had of its parent
-//! is counted for whatever it becomes (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a
-//! process of this program that has just begun holds two megabytes; a child of this process would hold many.
+//! The peak memory of a process survives exec: what the child of a fork inherits from its parent counts for the new
+//! program (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a fresh launcher holds two megabytes; a child
+//! of this process would hold many.
 //!
-//! `Parent`: whose child a program is: of this process, or of a small one that was started for it.
+//! `Parent`: the parent of a program, either this process or a launcher.
 
 use super::migrations::Migrations;
 use super::watchdog::Watchdog;
@@ -21,14 +21,13 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The word that makes this program a launcher.
+/// Subcommand that makes this program a launcher.
 pub const LAUNCH: &str = "launch";
-/// How long the launcher may take to answer: it does nothing but that.
+/// Time limit for an answer of the launcher, which does nothing else.
 const ANSWER: Duration = Duration::from_secs(30);
-/// More than the words of any command (`ARG_MAX` of common systems is 2 MiB).
+/// Maximum bytes of a word, more than any command has (`ARG_MAX` of common systems is 2 MiB).
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A program and where it may run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program<'a> {
     pub(super) name: &'a OsStr,
@@ -37,7 +36,6 @@ pub(super) struct Program<'a> {
     pub(super) cpus: &'a CpuSet,
 }
 
-/// A program that runs as the child of a launcher.
 #[derive(Debug)]
 pub(super) struct Launched {
     helper: Child,
@@ -45,37 +43,31 @@ pub(super) struct Launched {
     pid: u32,
 }
 
-/// What a launcher says of a program that has ended.
+/// Resources and status of a program that has ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reaped {
-    /// As `wait` gives it.
     pub(super) status: i32,
-    /// What it and the children that it waited for used.
+    /// Resources used by it and the children that it waited for.
     pub(super) usage: Usage,
-    /// Bytes that any program started here would be said to have held.
+    /// Peak memory that any program started this way reports at least, in bytes.
     pub(super) floor_bytes: u64,
-    /// How often the system moved its threads; `None` where the system does not count.
+    /// Number of CPU migrations of its threads; `None` if the system does not count them.
     pub(super) migrations: Option<u64>,
-    /// From before the fork to its end; `None` where whoever asks was there.
+    /// Time from before the fork to its end; `None` if the caller measured it.
     pub(super) wall: Option<Duration>,
 }
 
-/// Why nothing was launched.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// The program could not be started.
     Program(io::Error),
-    /// There is no launcher, or it did not begin.
+    /// The launcher could not be started or failed before it began.
     Launcher,
-    /// It began and did not come to say whether the program runs: whatever there is of that may have done its work.
+    /// The launcher began and failed before it reported the start: the program may have run.
     Lost(io::Error),
 }
 
 impl Launched {
-    /// Starts a launcher, and a program through it, whose two streams are handed over.
-    ///
-    /// # Errors
-    /// [`Refused`].
+    /// Starts a program through a new launcher; returns its standard output and standard error as well.
     pub(super) fn start(
         launcher: &Path,
         watchdog: Option<&Watchdog>,
@@ -92,17 +84,16 @@ impl Launched {
             (Err(Silent::Before), _) => Refused::Launcher,
             (Err(Silent::After(error)), _) => return Err(Refused::Lost(gone(&mut helper, error))),
         };
-        // It has ended, or ends when it is told nothing more.
+        // It has ended, or ends when its input is closed.
         let _ = helper.kill();
         let _ = helper.wait();
         match refused {
-            // It may have begun a moment before its end.
+            // It may have reported its begin just before it ended.
             Refused::Launcher if read_number(&mut line).is_ok() => Err(Refused::Lost(no_answer())),
             refused => Err(refused),
         }
     }
 
-    /// A launcher that has been told nothing yet.
     fn helper_for(
         launcher: &Path,
         watchdog: Option<&Watchdog>,
@@ -112,12 +103,12 @@ impl Launched {
         line.set_read_timeout(Some(ANSWER))?;
         let mut command = Command::new(launcher);
         command.args(["work", LAUNCH]).stdin(Stdio::from(OwnedFd::from(theirs)));
-        // What the launcher has, the program inherits.
+        // The program inherits the launcher's environment.
         command.envs(variables(program.environment)).envs(watchdog.map(Watchdog::mark));
         Ok((prepare(command, None).spawn()?, line))
     }
 
-    /// Tells it what to start; gives the number of the error, else zero and the number of the program.
+    /// Sends the program to start; returns the error number or 0, and the process id.
     fn order(line: &mut UnixStream, program: &Program<'_>) -> Result<(u64, u64), Silent> {
         let cpus = program.cpus.to_string();
         let words = [program.name, OsStr::new(&cpus)].map(OsStrExt::as_bytes);
@@ -130,25 +121,21 @@ impl Launched {
         Ok((next()?, next()?))
     }
 
-    /// The program.
     pub(super) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The launcher.
     pub(super) fn helper(&self) -> u32 {
         self.helper.id()
     }
 
-    /// Readable once the program has ended.
+    /// Descriptor that becomes readable when the program has ended.
     pub(super) fn end(&self) -> RawFd {
         self.line.as_raw_fd()
     }
 
-    /// Has the program waited for, which has ended or is about to; until then its number is its own.
-    ///
-    /// # Errors
-    /// The launcher is gone, which says how it ended, or does not answer.
+    /// Reaps the program, which has ended or is about to; its id is valid until then. Fails if the launcher has ended
+    /// or does not answer.
     pub(super) fn reap(&mut self) -> io::Result<Reaped> {
         match self.told() {
             Err(error) => Err(gone(&mut self.helper, error)),
@@ -157,7 +144,7 @@ impl Launched {
     }
 
     fn told(&mut self) -> io::Result<Reaped> {
-        // The news of its end come first; they wait for it, where it was killed a moment ago.
+        // The end is reported first; this waits for it if the program was just killed.
         let wall_ns = read_number(&mut self.line)?;
         number(&mut self.line, 1)?;
         let mut next = || read_number(&mut self.line);
@@ -178,22 +165,20 @@ impl Launched {
     }
 }
 
-/// Until when a launcher had answered.
+/// Whether a launcher stopped answering before or after it reported its begin.
 enum Silent {
-    /// It did not say that it begins.
     Before,
-    /// It did.
     After(io::Error),
 }
 
-/// Why a launcher does not answer any more, which has begun.
+/// Error for a launcher that has begun but no longer answers.
 fn gone(helper: &mut Child, error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock {
         let _ = helper.kill();
         let _ = helper.wait();
         return no_answer();
     }
-    // Its end of the line is closed by its own end alone.
+    // Its end of the line closes only when it ends.
     match helper.wait() {
         Ok(status) => io::Error::other(format!("the process that had started it ended first ({status})")),
         Err(error) => error,
@@ -206,7 +191,7 @@ fn no_answer() -> io::Error {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // Where it was reaped it has ended; else its program ends with it.
+        // It has ended if it was reaped; otherwise its program ends with it.
         let _ = self.helper.kill();
         let _ = self.helper.wait();
     }
@@ -216,8 +201,8 @@ fn variables(environment: &[(String, String)]) -> impl Iterator<Item = (&str, &s
     environment.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// A command that is a group of its own, ends with the thread that starts it, and stays on these CPUs; where none are
-/// named, on those of whoever starts it.
+/// Prepares a command that has its own process group, ends with the calling thread and is pinned to `cpus`; without
+/// `cpus` it inherits the affinity of the caller.
 pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let cpus = cpus.cloned();
@@ -231,10 +216,10 @@ pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
     command
 }
 
-/// What a launcher does: starts the program that its standard input names, and says how it ended.
+/// Main function of a launcher: starts the program named on standard input and reports its end.
 ///
 /// # Errors
-/// Whoever asked is gone, or the system refuses to wait for the program.
+/// The caller is gone, or the system refuses to wait for the program.
 pub fn serve() -> io::Result<()> {
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let count = read_number(&mut line)?;
@@ -249,7 +234,7 @@ pub fn serve() -> io::Result<()> {
     command.args(arguments).stdin(Stdio::null());
     let command = &mut prepare(command, Some(&cpus));
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    // From here on the program may have run, whatever becomes of us.
+    // From here on the program may have run even if this process fails.
     number(&mut line, 0)?;
     let begun = Instant::now();
     let child = match command.spawn() {
@@ -261,7 +246,7 @@ pub fn serve() -> io::Result<()> {
     };
     number(&mut line, 0)?;
     number(&mut line, u64::from(child.id()))?;
-    // Its streams end with the program and what that has started, not with us.
+    // Close the streams here, so that they end with the program and its children.
     // SAFETY: numbers only; nothing of this process prints after this.
     unsafe {
         libc::close(libc::STDOUT_FILENO);
@@ -269,7 +254,7 @@ pub fn serve() -> io::Result<()> {
     }
     tree::until_end(child.id())?;
     number(&mut line, begun.elapsed().as_nanos() as u64)?;
-    // Whoever asked ends what is left of its group, while the number of the group is its own.
+    // The caller kills the remaining group now, while its id is valid.
     read_number(&mut line)?;
     let (status, usage) = tree::wait_for(child.id(), Instant::now() + ANSWER)?;
     let micros = |seconds: f64| (seconds * 1e6) as u64;
@@ -286,10 +271,10 @@ pub fn serve() -> io::Result<()> {
     said.into_iter().try_for_each(|value| number(&mut line, value))
 }
 
-/// What a program is said to have held that never ran: the child of a fork that is told to become a folder.
+/// Peak memory reported for a program that never ran: a fork whose exec of a directory fails.
 fn floor(cpus: &CpuSet) -> u64 {
     if prepare(Command::new("/"), Some(cpus)).spawn().is_ok() {
-        // Nobody can become a folder; where somebody does, nothing can be told apart.
+        // Exec of a directory cannot succeed; if it does, no floor is known.
         return u64::MAX;
     }
     tree::children_peak_bytes()
@@ -320,25 +305,20 @@ fn read_block(from: &mut UnixStream) -> io::Result<OsString> {
     Ok(OsString::from_vec(bytes))
 }
 
-/// Whose child a program is.
 pub(super) enum Parent {
-    /// Ours.
     Own {
         child: Child,
-        /// Readable once it has ended; `None` where the system is older than that (Linux 5.3).
+        /// Readable once it has ended; `None` before Linux 5.3.
         end: Option<OwnedFd>,
         migrations: Option<Migrations>,
         floor_bytes: u64,
     },
-    /// That of a small process.
     Launcher(Launched),
 }
 
 impl Parent {
-    /// Starts a program, through a launcher where there is one.
-    ///
-    /// # Errors
-    /// [`RunFailure`]; what a launcher had started before it was lost are children of this process then.
+    /// Starts a program, through a launcher if available. After an error of the launcher, the processes that it started
+    /// are children of this process.
     pub(super) fn start(launch: &Launch<'_>) -> Result<(Parent, ChildStdout, ChildStderr), RunFailure> {
         let Launch { program, arguments, environment, cpus, .. } = *launch;
         let not_started =
@@ -349,7 +329,7 @@ impl Parent {
                 Ok((launched, stdout, stderr)) => return Ok((Parent::Launcher(launched), stdout, stderr)),
                 Err(Refused::Program(source)) => return Err(not_started(source)),
                 Err(Refused::Lost(source)) => return Err(RunFailure::Watch(source)),
-                // The file of this program may be gone, as after an update: then memory is not known, and all else is.
+                // The executable may be gone after an update: then only the peak memory is unknown.
                 Err(Refused::Launcher) => {}
             }
         }
@@ -361,14 +341,14 @@ impl Parent {
         let missing = || RunFailure::Watch(io::Error::other("a pipe is missing"));
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
-        // SAFETY: the call takes two numbers; the process is our child and not yet waited for, so the number is its own.
+        // SAFETY: the call takes two numbers; the process is our child and not yet waited for, so the number is its
+        // own.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
         // SAFETY: the descriptor is fresh and nobody else has it.
         let end = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) });
         Ok((Parent::Own { child, end, migrations, floor_bytes }, stdout, stderr))
     }
 
-    /// The number of the program.
     pub(super) fn pid(&self) -> u32 {
         match self {
             Parent::Own { child, .. } => child.id(),
@@ -376,7 +356,7 @@ impl Parent {
         }
     }
 
-    /// Readable once the program has ended; `None` where that has to be asked for.
+    /// Descriptor readable once the program has ended; `None` if its end has to be polled.
     pub(super) fn end(&self) -> Option<i32> {
         match self {
             Parent::Own { end, .. } => end.as_ref().map(AsRawFd::as_raw_fd),
@@ -384,10 +364,7 @@ impl Parent {
         }
     }
 
-    /// Waits for the program, which has ended or is about to.
-    ///
-    /// # Errors
-    /// It does not go, or its launcher does not answer.
+    /// Reaps the program, which has ended or is about to. Fails if it does not end or its launcher does not answer.
     pub(super) fn reap(&mut self, deadline: Instant) -> io::Result<Reaped> {
         match self {
             Parent::Own { child, migrations, floor_bytes, .. } => {
@@ -400,12 +377,11 @@ impl Parent {
     }
 }
 
-/// What this process holds, in bytes.
 fn own_memory() -> u64 {
     // SAFETY: asks for a number, no memory involved.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    // Where it cannot be read nothing can be told apart.
+    // If unreadable, no peak can be attributed to the program.
     pages.map_or(u64::MAX, |pages| pages * page as u64)
 }

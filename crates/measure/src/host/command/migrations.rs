@@ -1,21 +1,21 @@
-//! How often the system moves a program from CPU to CPU.
+//! Counts the CPU migrations of a program.
 
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 
-/// A counter that the children of the calling thread inherit, and that begins in each when it becomes another program: how
-/// the system places a child that is just born, and how it is bound, is no doing of the program's.
+/// Counter inherited by children of the calling thread. It starts at exec, so that placing and pinning the new process
+/// do not count.
 #[derive(Debug)]
 pub struct Migrations(File);
 
 impl Migrations {
-    /// Counts in what is started from now on; `None` where the system does not let us (a container, a strict setting).
+    /// Begins to count in later children; `None` if the system refuses (containers, strict settings).
     pub fn watch() -> Option<Migrations> {
         Some(Migrations(counter()?))
     }
 
-    /// How often since, for every program that the calling thread has started and that has ended.
+    /// Number of migrations in all ended programs that the calling thread has started since.
     pub fn count(mut self) -> Option<u64> {
         let mut bytes = [0; 8];
         self.0.read_exact(&mut bytes).ok()?;
@@ -23,7 +23,7 @@ impl Migrations {
     }
 }
 
-/// The first fields of `perf_event_attr`, 64 bytes (`PERF_ATTR_SIZE_VER0`), of the system's interface.
+/// First fields of the kernel's `perf_event_attr`, 64 bytes (`PERF_ATTR_SIZE_VER0`).
 #[repr(C)]
 struct Attributes {
     kind: u32,
@@ -45,8 +45,8 @@ const INHERIT: u64 = 1 << 1;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// Refused where `perf_event_paranoid` keeps a process from looking into the kernel: leaving the kernel out would be
-/// granted, and always count zero, since it is the kernel that migrates.
+/// Opens the counter. Refused by a strict `perf_event_paranoid`; excluding the kernel would be permitted but always
+/// count zero, since migrations happen in the kernel.
 fn counter() -> Option<File> {
     let attributes = Attributes {
         kind: SOFTWARE,
@@ -86,7 +86,7 @@ mod tests {
         let Some(held) = script("for i in 1 2 3 4 5 6 7 8; do /bin/true; done".into()) else {
             return println!("skipped: no taskset, or the system does not count migrations for us");
         };
-        // `taskset` itself runs before it is bound, and may be moved by that.
+        // `taskset` itself runs before it is pinned, which may migrate it.
         assert!(held <= 2, "{held}");
         let moves = format!("for i in 1 2 3 4; do taskset -cp {second} $$; taskset -cp {first} $$; done");
         assert!(script(moves).unwrap() >= 8);

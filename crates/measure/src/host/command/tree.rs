@@ -1,4 +1,4 @@
-//! The processes of a program: where they may run, and their end.
+//! Processes of a program: affinity of their threads, and their end.
 
 use super::Usage;
 use coretalk_model::CpuSet;
@@ -6,35 +6,31 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// Processes that are looked at: a program with more is known by these.
 const MOST: usize = 4096;
-/// Between two looks whether somebody has gone who was ended: that takes microseconds, unless something is wrong.
+/// Poll interval for the end of a killed process, which normally takes microseconds.
 const BREATH: Duration = Duration::from_micros(100);
 
-/// Makes whoever is orphaned below this process its child. Systems that cannot (before Linux 3.4) leave daemons alone.
+/// Makes this process adopt orphans among its descendants. Without this flag (before Linux 3.4) daemons survive.
 pub fn adopt_orphans() {
     // SAFETY: sets a flag of this process, no memory involved.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// Lets the calling process end with the thread that made it, should that be killed and clear nothing away.
+/// Makes the calling process die with the thread that created it, in case that thread is killed without cleaning up.
 pub fn die_with_parent() {
     // SAFETY: sets a flag of this process, no memory involved.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
 }
 
-/// A thread that was looked at.
 #[derive(Debug)]
 pub struct Seen {
-    /// Its number.
     pub thread: u32,
-    /// Where it may run.
     pub mask: CpuSet,
-    /// How long it was ready and had no CPU; `None` where the system does not count (`CONFIG_SCHED_INFO`).
+    /// Time spent waiting for a CPU; `None` without `CONFIG_SCHED_INFO`.
     pub waited: Option<Duration>,
 }
 
-/// Each thread of these processes, and of everything below them. Whoever has ended meanwhile is passed over.
+/// Threads of these processes and all their descendants; processes that end meanwhile are skipped.
 pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<Seen> {
     let mut seen = Vec::new();
     for (process, threads) in processes(roots, MOST) {
@@ -51,8 +47,7 @@ pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<Seen> {
     seen
 }
 
-/// These processes and everything below them, as many as `most`, with the threads of each: none for whoever has ended
-/// meanwhile.
+/// These processes and their descendants, at most `most`, with their threads; a process that ended meanwhile has none.
 pub(crate) fn processes(roots: impl Iterator<Item = u32>, most: usize) -> Vec<(u32, Vec<u32>)> {
     let mut known: BTreeSet<u32> = roots.collect();
     let mut todo: Vec<u32> = known.iter().copied().collect();
@@ -68,15 +63,12 @@ pub(crate) fn processes(roots: impl Iterator<Item = u32>, most: usize) -> Vec<(u
     found
 }
 
-/// The second number of `schedstat`: nanoseconds on a run queue.
+/// Second value of `schedstat`: nanoseconds on a run queue.
 fn waited(schedstat: &str) -> Option<Duration> {
     schedstat.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Waits until a child has ended, and leaves it to be waited for.
-///
-/// # Errors
-/// It is no child of ours.
+/// Waits until a child has ended, without reaping it. Fails if it is no child of this process.
 pub fn until_end(pid: u32) -> io::Result<()> {
     loop {
         // SAFETY: an all-zero structure is valid, and writable.
@@ -93,7 +85,7 @@ pub fn until_end(pid: u32) -> io::Result<()> {
     }
 }
 
-/// The most bytes that a child held which was waited for.
+/// Peak memory in bytes of all reaped children.
 pub fn children_peak_bytes() -> u64 {
     // SAFETY: an all-zero structure is valid, and writable.
     let usage = unsafe {
@@ -104,13 +96,12 @@ pub fn children_peak_bytes() -> u64 {
     usage.ru_maxrss as u64 * 1024
 }
 
-/// The children of this process, ended ones that nobody has waited for among them.
 pub fn children() -> Vec<u32> {
     let tasks = numbers_in("/proc/self/task");
     tasks.into_iter().flat_map(|task| children_of(&format!("/proc/self/task/{task}/children"))).collect()
 }
 
-/// Every process of this user whose environment has an entry, but those that have ended.
+/// All live processes of this user with the given environment entry.
 pub fn marked(entry: &str) -> Vec<u32> {
     let has = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -119,10 +110,7 @@ pub fn marked(entry: &str) -> Vec<u32> {
     numbers_in("/proc").into_iter().filter(has).collect()
 }
 
-/// Whether a child has ended; it is still to be waited for.
-///
-/// # Errors
-/// It is no child of ours.
+/// Whether a child has ended, without reaping it. Fails if it is no child of this process.
 pub fn has_ended(pid: u32) -> io::Result<bool> {
     // SAFETY: an all-zero structure is valid, and writable.
     let (status, info) = unsafe {
@@ -137,23 +125,19 @@ pub fn has_ended(pid: u32) -> io::Result<bool> {
     Ok(unsafe { info.si_pid() } != 0)
 }
 
-/// Ends every process of a group.
 pub fn kill_group(leader: u32) {
     // SAFETY: takes numbers; the leader is a child that nobody has waited for, so the group is its own.
     unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
 }
 
-/// Ends a process: a child that nobody has waited for, whose number is its own, or one that was found a moment ago.
+/// Kills a process: an unreaped child, whose id is valid, or a process found a moment ago.
 pub fn kill(pid: u32) {
     // SAFETY: takes numbers, no memory involved.
     unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
 }
 
-/// Waits for a child that ends: how it ended, and what it and its children used.
-///
-/// # Errors
-/// It is no child of ours, or it has not ended by the deadline: a process in an uninterruptible wait does not die before
-/// that is over.
+/// Reaps a child; returns its status and the resources used by it and its children. Fails if it is no child of this
+/// process or does not end by the deadline, as in an uninterruptible wait.
 pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
     loop {
         let mut status = 0;
@@ -176,8 +160,8 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
     }
 }
 
-/// The threads of a process. A list that is read while a thread ends may lack one that lives (`next_tid` in Linux's
-/// fs/proc/base.c), so it is read until it says nothing new.
+/// Threads of a process. A list read while a thread ends may lack a live one (`next_tid` in Linux's fs/proc/base.c), so
+/// it is read until nothing new appears.
 fn threads_of(process: u32) -> Vec<u32> {
     const MAX_READS: usize = 8;
     let mut known = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! [`Watchdog`]: a process that ends what is left of programs, should this one be killed.
+//! [`Watchdog`]: a process that kills leftover programs if this process is killed.
 //!
-//! A program ends with its parent. Nothing ties to us what it has started, once both are gone: daemons have left its group,
-//! and orphans go to whoever adopts them. A second process, asleep until then, finds them by a word in their environment.
+//! A program dies with its parent, but its own descendants do not: daemons have left its group, and orphans are adopted
+//! elsewhere. A second process sleeps until this one ends and finds them by an environment variable.
 
 use super::tree;
 use std::io::{self, Read};
@@ -9,15 +9,15 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The word that makes this program a guard.
+/// Subcommand that makes this program a watchdog.
 pub const GUARD: &str = "guard";
-/// The variable that everything has which a guarded program has started.
+/// Environment variable inherited by everything that a watched program starts.
 const MARK: &str = "CORETALK_GUARDED";
-/// Scans until nothing is found: whoever is found may just be starting another.
+/// Maximum scans: a process may start another while it is being killed.
 const SCANS: usize = 1_000;
 const BETWEEN: Duration = Duration::from_millis(1);
 
-/// A process that ends what is left, while this lives and when this process is killed.
+/// Handle of the watchdog process.
 #[derive(Debug)]
 pub struct Watchdog {
     child: Child,
@@ -25,18 +25,18 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts a process of this program that sleeps until this one is gone; `None` where that is refused.
+    /// Starts the watchdog, which sleeps until this process is gone; `None` if that fails.
     pub fn start() -> Option<Watchdog> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let word = format!("{}-{}", std::process::id(), since.as_nanos());
         let mut command = Command::new(std::env::current_exe().ok()?);
-        // In a group of its own, so that what a terminal sends to ours does not end it first. The pipe ends with us.
+        // Own process group, so that signals of a terminal do not end it first. The pipe closes with this process.
         command.args(["work", GUARD, &word]).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Some(Watchdog { child: command.spawn().ok()?, word })
     }
 
-    /// A variable of the environment that tells a program and whatever it starts from all others.
+    /// Environment variable that marks a program and its descendants.
     pub fn mark(&self) -> (&'static str, &str) {
         (MARK, &self.word)
     }
@@ -45,14 +45,14 @@ impl Watchdog {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It has ended itself, or somebody has ended it.
+        // It has ended by itself or was killed.
         let _ = self.child.wait();
     }
 }
 
-/// Sleeps until standard input ends, then ends every process that carries a word.
+/// Main function of the watchdog: waits for the end of standard input, then kills every process marked with `word`.
 pub fn keep(word: &str) {
-    // An input that cannot be read has ended too.
+    // A read error counts as end of input.
     let _ = io::stdin().read_to_end(&mut Vec::new());
     for _ in 0..SCANS {
         let left = tree::marked(&format!("{MARK}={word}"));

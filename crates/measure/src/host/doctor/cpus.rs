@@ -1,4 +1,4 @@
-//! Checks of the CPUs that this process may use.
+//! Checks of allowed CPUs.
 
 use super::{LiveFacts, Report, cannot_tell, fail, ok, warn};
 use crate::host::cgroup::{group_cpus, read_allowance, read_quota};
@@ -38,7 +38,7 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
         );
         return warn(text).fix(unconfined(&online));
     }
-    // What is isolated has a check of its own.
+    // Isolated CPUs have their own check.
     let left_out = allowed.difference(&allowance.mask).difference(&facts::isolated(root));
     if !left_out.is_empty() {
         let text = format!("the inherited affinity mask excludes {}, which may be used", left_out.named());
@@ -51,12 +51,12 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
     ok(format!("every online CPU may be used: {allowed}"))
 }
 
-/// Runs the tool in a control group of its own, outside the limited one.
+/// Command that runs the tool in its own control group, outside the limited one.
 fn unconfined(cpus: &CpuSet) -> String {
     format!("sudo systemd-run --scope -p AllowedCPUs={cpus} coretalk")
 }
 
-/// Two threads that spin need two CPUs; with less, each period ends in a stop.
+/// Two spinning threads need two CPUs; with less, each period ends with throttling.
 const CPUS_OF_A_PAIR: f64 = 2.0;
 
 pub(super) fn quota(root: &SystemRoot, _: &LiveFacts) -> Report {

@@ -1,4 +1,4 @@
-//! Checks of clocks: how fast cores run, how deep they sleep, and the counter that measures.
+//! Checks of core clocks, idle states and the counter.
 
 use super::{LiveFacts, Report, cannot_tell, fail, ok, warn};
 use crate::host::facts;
@@ -42,8 +42,8 @@ fn boost_command(root: &SystemRoot) -> String {
     format!("echo {value} | sudo tee {path}")
 }
 
-/// A futex wake-up of a CPU that did not sleep takes 1 to 5 µs; a state that takes longer to leave than a few of
-/// them dominates what wake-up probes see.
+/// Exit latency that makes an idle state deep: a futex wake-up of an awake CPU takes 1 to 5 µs, so an exit of several
+/// times that dominates wake-up probes.
 const DEEP_US: u64 = 20;
 
 pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
@@ -65,7 +65,7 @@ pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
 }
 
-/// Name and exit latency in microseconds of the slowest state that some CPU may enter.
+/// Name and exit latency in microseconds of the slowest enabled state of any CPU.
 fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
     let mut deepest: Option<(String, u64)> = None;
     for cpu in root.numbered(CPU, "cpu") {
@@ -85,8 +85,8 @@ fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// The kernel's name of the counter that measures, by ours. Under an emulator of programs the kernel keeps time with the
-/// counter of another processor.
+/// Counter names of this tool and of the kernel. Under a user-mode emulator the kernel uses the counter of another
+/// processor.
 const COUNTERS: [(&str, &str); 2] = [("tsc", "tsc"), ("cntvct", "arch_sys_counter")];
 
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
@@ -122,7 +122,7 @@ pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
 }
 
 pub(super) fn invariant(root: &SystemRoot, live: &LiveFacts) -> Report {
-    // Arm's system counter runs at a fixed rate in every power state by definition (Arm ARM, "The system counter").
+    // Arm's system counter has a fixed rate in every power state by definition (Arm ARM, "The system counter").
     let clock = live.usable_clock();
     let is_arm_counter = clock.is_some_and(|clock| clock.source == "cntvct");
     let stated = clock.and_then(|clock| clock.invariant);
@@ -141,10 +141,10 @@ fn by_flags(root: &SystemRoot) -> Option<bool> {
     Some(cpuinfo.has_flag("constant_tsc")? && cpuinfo.has_flag("nonstop_tsc")?)
 }
 
-/// Offsets are known to about half a round trip, which between sockets is some hundred nanoseconds at most.
+/// Offsets have an error of about half a round trip, at most some hundred nanoseconds between sockets.
 const SYNCHRONOUS_NS: f64 = 100.0;
 
-/// An error of more than this hides an offset that puts events of a run in the wrong order.
+/// Error above which an offset that reorders events of a run would stay undetected.
 const BLURRED_NS: f64 = 1_000.0;
 
 /// Far beyond any error of the estimate, and beyond the margin of a common start.

@@ -1,5 +1,4 @@
-//! Checks of what this process is granted and what it runs on: rights, the memory that measured lines lie in, and who
-//! else is on the machine, a host below, other programs beside.
+//! Checks of rights, memory, hypervisor and other programs.
 
 use super::{LiveFacts, Report, cannot_tell, fail, ok, percent, warn};
 use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl};
@@ -15,7 +14,7 @@ const CAP_SYS_NICE: u32 = 23;
 /// A limit of 40 allows nice −20 (`man 2 getrlimit`).
 const NICE_MINUS_20: u64 = 40;
 
-/// What the kernel grants every process since Linux 5.16, and more than the lines of one pair take.
+/// Default of the kernel since Linux 5.16, and more than the lines of a pair need.
 const ENOUGH_LOCKED_BYTES: u64 = 8 << 20;
 
 pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
@@ -36,7 +35,7 @@ pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
         .fix("sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v coretalk)\"")
 }
 
-/// `Max nice priority         0                    0`: name, soft limit, hard limit.
+/// Parses `Max nice priority         0                    0`: name, soft limit, hard limit.
 fn soft_limit(root: &SystemRoot, name: &str) -> Option<u64> {
     let limits = root.peek("/proc/self/limits")?;
     let values = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -46,8 +45,8 @@ fn soft_limit(root: &SystemRoot, name: &str) -> Option<u64> {
     }
 }
 
-/// Whether the kernel honours this capability. It looks at the first user name space only: the root of a container
-/// with its own carries every bit and may do none of this.
+/// Whether the kernel honours this capability, which it does only in the initial user namespace: root in a container
+/// with its own namespace has every bit set without effect.
 fn has_capability(root: &SystemRoot, bit: u32) -> bool {
     let is_first =
         root.peek("/proc/self/uid_map").is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
@@ -102,7 +101,7 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
 }
 
-/// A thousandth of the time moves no median; it is where stalls begin to show in the tails of a run of seconds.
+/// Steal fraction worth a warning: no median changes, but stalls become visible in the tails of a run of seconds.
 const NOTABLE_STEAL: f64 = 0.001;
 
 pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
@@ -122,16 +121,15 @@ pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     warn(text)
 }
 
-/// `in 0.2 s`
 fn watched(recent: &CpuTimes) -> String {
     format!("in {:.1} s", recent.span_s())
 }
 
-/// What keeps the CPUs busy for a shorter time may be over before anything is measured.
+/// Minimum observation before load counts as lasting; shorter load may end before a measurement begins.
 const LASTING_S: f64 = 0.9;
 
 pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
-    // A load average counts threads that wait, for a disk too: no share of the CPUs.
+    // Not the load average: it counts waiting threads, even for a disk, and is no share of the CPUs.
     let Some((recent, busy)) =
         live.recent.and_then(|recent| Some((recent, recent.busy_fraction(&recent.cpus())?)))
     else {
@@ -151,7 +149,7 @@ pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
     }
 }
 
-/// Whether the CPUs should be watched for longer, to tell load that lasts from a moment.
+/// Whether to observe the CPUs longer, to distinguish lasting from transient load.
 pub fn is_moment(recent: &CpuTimes) -> bool {
     recent.span_s() < LASTING_S
         && recent.busy_fraction(&recent.cpus()).is_some_and(|busy| busy > DISTURBED_SHARE)
@@ -168,7 +166,7 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
     match reserved(root) {
         Some(1) => ok("1 reserved huge page is free"),
         Some(free) if free > 0 => ok(format!("{free} reserved huge pages are free")),
-        // A kernel without transparent huge pages still lists the others, where its files can be read at all.
+        // A kernel without transparent huge pages still lists reserved ones, if its files are readable.
         found if chosen.is_none() && (found.is_none() || root.names("/sys/kernel/mm").is_empty()) => {
             cannot_tell("the kernel does not report whether it has huge pages")
         }
@@ -183,7 +181,6 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
 }
 
-/// Free pages of the reserved pool.
 fn reserved(root: &SystemRoot) -> Option<u64> {
     let meminfo = root.peek("/proc/meminfo")?;
     meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Free:")?.trim().parse().ok())
@@ -193,7 +190,6 @@ pub(super) fn node_memory(root: &SystemRoot, _: &LiveFacts) -> Report {
     let nodes = read_nodes(root).unwrap_or_default();
     let status = root.peek("/proc/self/status").unwrap_or_default();
     let listed = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"));
-    // A list of nodes is written as one of CPUs is.
     let granted = listed.and_then(|list| CpuSet::from_list(list).ok());
     let lacks = |node: &&NumaNode| {
         node.memory_bytes == Some(0) || granted.as_ref().is_some_and(|set| !set.contains(CpuId(node.id)))

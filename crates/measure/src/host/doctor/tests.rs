@@ -4,13 +4,12 @@ use crate::host::spread::Spread;
 use coretalk_model::environment::GIVEN_CHECKS;
 use std::collections::BTreeSet;
 
-/// One system, one check, one verdict: each becomes a test named by its sentence, and together they must cover every
-/// verdict that [`CHECKS`] claims.
+/// Each line is a test of one check with one verdict, named by its sentence; together they must cover all verdicts in
+/// [`CHECKS`].
 macro_rules! verdicts {
     ($($sentence:ident: $id:literal is $verdict:ident, $tree:expr $(, $live:expr)?;)*) => {
         $(#[test]
         fn $sentence() {
-            // The last one given counts.
             let live = [LiveFacts::default() $(, $live)?];
             let finding = finding($id, &$tree, live.last().unwrap());
             assert_eq!(finding.verdict, Verdict::$verdict, "{finding:?}");
@@ -177,7 +176,6 @@ fn every_verdict_of_every_check_has_a_fixture_and_no_other_is_reached() {
 fn ids_are_distinct_and_kebab_case() {
     let ids: BTreeSet<&str> = CHECKS.iter().map(|check| check.id).collect();
     assert_eq!(ids.len(), CHECKS.len());
-    // Simulated machines have a check of their own.
     assert!(GIVEN_CHECKS.iter().all(|id| *id == "simulated" || ids.contains(id)));
     assert!(ids.iter().all(|id| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
 }
@@ -317,21 +315,21 @@ const MICROCODE: &str = "/sys/devices/system/cpu/vulnerabilities/old_microcode";
 
 fn finding(id: &str, tree: &Tree, live: &LiveFacts) -> DoctorFinding {
     let findings = examine(tree.root(), live);
-    // Whatever the system, no check reaches a verdict that it does not claim.
+    // No check returns a verdict that it does not declare.
     for (finding, check) in findings.iter().zip(CHECKS) {
         assert!(check.verdicts.contains(&finding.verdict), "{finding:?}");
     }
     findings.into_iter().find(|finding| finding.id == id).unwrap()
 }
 
-/// Eight CPUs online, of which a control group and a mask allow some.
+/// Eight online CPUs, some allowed by a control group and a mask.
 fn group(cpuset: &str, mask: &str) -> Tree {
     unified()
         .file("/sys/fs/cgroup/cpuset.cpus.effective", cpuset)
         .file("/proc/self/status", &format!("Cpus_allowed_list:\t{mask}\n"))
 }
 
-/// Two nodes with memory in kB, of which the process may use those of a list.
+/// Two nodes with memory in kB; the process may use the listed ones.
 fn granted(memory_kb: &[u64], list: &str) -> Tree {
     let tree = Tree::new()
         .nodes(&[(0, "0-3"), (1, "4-7")])
@@ -370,7 +368,7 @@ fn load(average: &str) -> Tree {
     Tree::of(&[("/proc/loadavg", average)]).online("0-7")
 }
 
-/// An idle driver and its states: name, latency in microseconds, whether it is disabled.
+/// Idle driver and its states: name, latency in microseconds, whether disabled.
 fn idle(driver: &str, states: &[(&str, &str, &str)]) -> Tree {
     let mut tree = Tree::of(&[("/sys/devices/system/cpu/cpuidle/current_driver", driver)]);
     for (index, (name, latency, disable)) in states.iter().enumerate() {

@@ -1,24 +1,24 @@
-//! [`CpuTimes`]: what each CPU spent its time on, from `/proc/stat`.
+//! [`CpuTimes`]: time per CPU and state, from `/proc/stat`.
 
 use crate::host::root::SystemRoot;
 use coretalk_model::cpu::MAX_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// The kernel counts hundredths of a second (`USER_HZ`) for programs, whatever its own tick is.
+/// The kernel reports hundredths of a second (`USER_HZ`), whatever its own tick is.
 const JIFFY_MS: f64 = 10.0;
 
-/// The part of all CPUs' time from which on a machine counts as busy: a good neighbour then measures one pair at a
-/// time.
+/// Busy fraction of all CPUs above which a machine counts as busy; pairs are then measured one at a time to spare
+/// others.
 pub const BUSY_FRACTION: f64 = 0.05;
 
-/// What each CPU spent its time on, since boot or between two readings.
+/// Time per CPU and state, since boot or between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuTimes {
     of: BTreeMap<CpuId, Times>,
 }
 
-/// In jiffies. Guest time is part of `user` already.
+/// Times in jiffies. `user` includes guest time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Times {
     user: u64,
@@ -32,56 +32,54 @@ struct Times {
 }
 
 impl CpuTimes {
-    /// The counts since boot; `None` where `/proc/stat` has no line for any CPU.
+    /// Times since boot; `None` if `/proc/stat` lists no CPU.
     pub fn read(root: &SystemRoot) -> Option<CpuTimes> {
         let stat = root.peek("/proc/stat")?;
         let of: BTreeMap<CpuId, Times> = stat.lines().filter_map(line).collect();
         (!of.is_empty()).then_some(CpuTimes { of })
     }
 
-    /// What was spent since an earlier reading. A CPU that is not in both (it came or went) is left out; a count that
-    /// fell back, as iowait does, counts as 0.
+    /// Times since an earlier reading. CPUs that are not in both readings are omitted; a decreasing counter, as iowait
+    /// may be, counts as 0.
     pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
         let both = self.of.iter().filter_map(|(&cpu, now)| Some((cpu, now.minus(earlier.of.get(&cpu)?))));
         CpuTimes { of: both.collect() }
     }
 
-    /// Milliseconds that a hypervisor or interrupts took on these CPUs, in steps of 10; `None` where one of them is
-    /// not known.
+    /// Milliseconds taken by the hypervisor and interrupts on these CPUs, in steps of 10; `None` if a CPU is unknown.
     pub fn stolen_ms(&self, cpus: &CpuSet) -> Option<f64> {
         let each = |cpu| self.of.get(&cpu).map(|times| times.steal + times.irq + times.softirq);
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
-    /// Milliseconds that a hypervisor took on these CPUs, in steps of 10; `None` where one of them is not known.
+    /// Milliseconds taken by the hypervisor on these CPUs, in steps of 10; `None` if a CPU is unknown.
     pub fn steal_ms(&self, cpus: &CpuSet) -> Option<f64> {
         Some(sum(cpus, |cpu| self.of.get(&cpu).map(|times| times.steal))? as f64 * JIFFY_MS)
     }
 
-    /// The part of the time of these CPUs that a hypervisor took, 0 to 1; `None` where no time passed or a CPU is
-    /// not known.
+    /// Fraction of these CPUs' time taken by the hypervisor, 0 to 1; `None` if no time passed or a CPU is unknown.
     pub fn steal_fraction(&self, cpus: &CpuSet) -> Option<f64> {
         self.fraction(cpus, |times| times.steal)
     }
 
-    /// The part of the time of these CPUs in which they worked, 0 to 1; `None` where no time passed or a CPU is not
-    /// known. Waiting for a disk is idle, and so is what a hypervisor took: nothing here keeps the CPU busy then.
+    /// Busy fraction of these CPUs' time, 0 to 1; `None` if no time passed or a CPU is unknown. Waiting for a disk and
+    /// stolen time count as idle, since nothing in this system uses the CPU then.
     pub fn busy_fraction(&self, cpus: &CpuSet) -> Option<f64> {
         self.fraction(cpus, |times| times.user + times.nice + times.system + times.irq + times.softirq)
     }
 
-    /// Milliseconds that these CPUs worked for programs, in steps of 10; `None` where one of them is not known.
+    /// Milliseconds used by programs on these CPUs, in steps of 10; `None` if a CPU is unknown.
     pub fn busy_ms(&self, cpus: &CpuSet) -> Option<f64> {
         let each = |cpu| self.of.get(&cpu).map(|times| times.user + times.nice + times.system);
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
-    /// Seconds from the first reading to the second, as the CPU with the most time counts them, in steps of a hundredth.
+    /// Seconds between the readings, in steps of 10 ms: the maximum over the CPUs.
     pub fn span_s(&self) -> f64 {
         self.of.values().map(Times::total).max().unwrap_or(0) as f64 * JIFFY_MS * 1e-3
     }
 
-    /// The CPUs that are known.
+    /// All known CPUs.
     pub fn cpus(&self) -> CpuSet {
         self.of.keys().copied().collect()
     }
@@ -93,8 +91,7 @@ impl CpuTimes {
     }
 }
 
-/// Milliseconds that a hypervisor or interrupts took on these CPUs since boot, in steps of 10; `None` where the
-/// kernel does not say. Whoever wants the time of a round subtracts two readings.
+/// Milliseconds taken by the hypervisor and interrupts on these CPUs since boot, in steps of 10; `None` if unknown.
 pub fn steal_ms(root: &SystemRoot, cpus: &CpuSet) -> Option<f64> {
     CpuTimes::read(root)?.stolen_ms(cpus)
 }
@@ -103,11 +100,11 @@ fn sum(cpus: &CpuSet, each: impl Fn(CpuId) -> Option<u64>) -> Option<u64> {
     cpus.iter().try_fold(0u64, |sum, cpu| sum.checked_add(each(cpu)?))
 }
 
-/// `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
+/// Parses `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
 fn line(line: &str) -> Option<(CpuId, Times)> {
     let mut words = line.split_ascii_whitespace();
     let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= MAX_CPU)?;
-    // More than 20 million years would let the sums overflow.
+    // Larger values (20 million years) could overflow the sums.
     let mut next = || words.next()?.parse::<u64>().ok().filter(|&jiffies| jiffies < 1 << 56);
     let times = Times {
         user: next()?,

@@ -1,27 +1,27 @@
-//! [`Platform`]: what stands between this process and the hardware.
+//! [`Platform`]: hypervisor, emulator or other layer below this process.
 
 use super::CpuInfo;
 use crate::host::root::SystemRoot;
 use coretalk_model::environment::UNNAMED;
 
-/// What stands between this process and the hardware.
+/// Layers between this process and the hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Platform {
-    /// The hypervisor: `kvm`, `vmware`, `hyper-v`, `xen` …, or `unnamed` where the processor only says that there is
-    /// one. `None` where nothing points to one.
+    /// Hypervisor: `kvm`, `vmware`, `hyper-v`, `xen` and others, or `unnamed` if the processor reports one without a
+    /// name. `None` without evidence of one.
     pub hypervisor: Option<String>,
-    /// The emulator that executes every instruction: no number would say anything about hardware.
+    /// Emulator that executes every instruction: results would not describe the hardware.
     pub emulator: Option<String>,
     /// Windows Subsystem for Linux.
     pub wsl: Option<Wsl>,
-    /// Whether nothing stands between the system and the hardware; `None` where nothing says so. x86 has a bit for it,
-    /// other architectures do not: there, silence is no statement.
+    /// Whether the system runs directly on the hardware; `None` if unknown. x86 has a flag for it; on other
+    /// architectures its absence proves nothing.
     pub bare_metal: Option<bool>,
-    /// What says so.
+    /// The evidence.
     pub evidence: Option<String>,
 }
 
-/// The two kinds of Windows Subsystem for Linux.
+/// Version of Windows Subsystem for Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wsl {
     /// System calls translated by Windows.
@@ -31,8 +31,7 @@ pub enum Wsl {
 }
 
 impl Platform {
-    /// Asks the processor (only on the live system), then `/sys/hypervisor`, the device tree, DMI and
-    /// `/proc/cpuinfo`.
+    /// Reads CPUID (only on the live system), then `/sys/hypervisor`, the device tree, DMI and `/proc/cpuinfo`.
     pub fn read(root: &SystemRoot) -> Platform {
         let cpuinfo = CpuInfo::read(root);
         let signature = if root.is_live() { live_signature() } else { None };
@@ -43,7 +42,7 @@ impl Platform {
         }
     }
 
-    /// What an emulator of programs leaves of this: the files are those of another processor's system.
+    /// Replaces facts that are invalid under a user-mode emulator, since the files describe another processor.
     fn under(self, Translated { by, evidence }: Translated) -> Platform {
         Platform {
             hypervisor: None,
@@ -61,7 +60,7 @@ impl Platform {
             .map(|letters| (named(letters), format!("CPUID leaf 0x40000000: `{}`", letters.trim())))
             .or_else(|| Some((root.peek(TYPE)?, TYPE.to_owned())))
             .or_else(|| device_tree(root))
-            // A processor that denies a hypervisor is right: clouds name themselves in DMI on bare metal too.
+            // A processor without the flag is right: clouds also name themselves in DMI on bare metal.
             .or_else(|| dmi(root).filter(|_| flag != Some(false)))
             .or_else(|| (flag == Some(true)).then(|| (UNNAMED.to_owned(), "CPUID: hypervisor".to_owned())))
             .or_else(|| wsl.map(|_| ("hyper-v".to_owned(), "the kernel is that of WSL".to_owned())));
@@ -83,7 +82,7 @@ impl Platform {
 
 const TYPE: &str = "/sys/hypervisor/type";
 
-/// The twelve letters of CPUID leaf 0x4000_0000.
+/// Signature in CPUID leaf 0x4000_0000, twelve characters.
 #[cfg(target_arch = "x86_64")]
 fn live_signature() -> Option<String> {
     use raw_cpuid::Hypervisor;
@@ -128,8 +127,8 @@ fn named(signature: &str) -> String {
     .to_owned()
 }
 
-/// `linux,kvm` or `xen,xen-4.11`, NUL-separated, where a hypervisor wrote the device tree; and the board that only virtual
-/// machines have (QEMU, kvmtool, crosvm and Firecracker call it `linux,dummy-virt`), emulated or not.
+/// Hypervisor from the device tree: `linux,kvm` or `xen,xen-4.11` (NUL-separated), or the board that only virtual
+/// machines have (`linux,dummy-virt` of QEMU, kvmtool, crosvm and Firecracker), emulated or not.
 fn device_tree(root: &SystemRoot) -> Option<(String, String)> {
     const HYPERVISOR: &str = "/proc/device-tree/hypervisor/compatible";
     const BOARD: &str = "/proc/device-tree/compatible";
@@ -147,13 +146,13 @@ fn device_tree(root: &SystemRoot) -> Option<(String, String)> {
     Some((UNNAMED.to_owned(), format!("{BOARD}: `{virt}`")))
 }
 
-/// The product of a machine that a cloud lends as hardware: it carries the cloud's name without a hypervisor.
+/// Product name of a bare-metal machine of a cloud, which has the cloud's name but no hypervisor.
 fn metal(root: &SystemRoot) -> Option<String> {
     let product = root.peek("/sys/class/dmi/id/product_name")?;
     (product.ends_with(".metal") || product.contains("-metal")).then_some(product)
 }
 
-/// Makers of virtual machines; the only sign on many Arm guests.
+/// Vendors of virtual machines; the only evidence on many Arm guests.
 fn dmi(root: &SystemRoot) -> Option<(String, String)> {
     let field = |name: &str| root.peek(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (field("sys_vendor"), field("product_name"));
@@ -178,7 +177,7 @@ fn dmi(root: &SystemRoot) -> Option<(String, String)> {
     Some((name, format!("DMI: vendor `{vendor}`")))
 }
 
-/// Emulators that say so: QEMU without an accelerator in its CPUID leaf or model name, Rosetta in its vendor.
+/// Emulators that identify themselves: QEMU without accelerator by CPUID leaf or model name, Rosetta by vendor.
 fn emulator(cpuinfo: &CpuInfo, signature: Option<&str>) -> Option<String> {
     let has = |key: &'static str, text: &str| cpuinfo.value(key).is_some_and(|value| value.contains(text));
     if signature == Some("TCGTCGTCGTCG") || has("model name", "TCG") {
@@ -187,17 +186,16 @@ fn emulator(cpuinfo: &CpuInfo, signature: Option<&str>) -> Option<String> {
     (has("vendor_id", "VirtualApple") || has("model name", "VirtualApple")).then(|| "rosetta".to_owned())
 }
 
-/// An emulator of programs: the kernel is that of another architecture, and what it says of processors is not of the one
-/// that this program seems to run on.
+/// A user-mode emulator: the kernel has another architecture, and its description of processors does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Translated {
     by: String,
     evidence: String,
 }
 
-/// The emulator under which a program of this architecture runs; `None` where the kernel is of the same one, or does not
-/// say. Linux 6.1 has a file for it; before, the keys of `/proc/cpuinfo` tell x86 from Arm, unless the emulator writes
-/// them itself.
+/// The emulator of a program of this architecture; `None` if the kernel has the same architecture or does not report
+/// it. Linux 6.1 has a file for it; with older kernels the keys of `/proc/cpuinfo` distinguish x86 from Arm, unless the
+/// emulator replaces the file.
 pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     const KERNEL: &str = "/proc/sys/kernel/arch";
     const CPUS: &str = "/proc/cpuinfo";
@@ -213,7 +211,7 @@ pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     if ![x86, arm].contains(&arch) || ![x86, arm].contains(&of_kernel.as_str()) || of_kernel == arch {
         return None;
     }
-    // QEMU answers for the executable of the process, and not for that of its thread.
+    // QEMU replaces the executable link of the process but not that of its thread.
     let executable = root.executable_of_thread();
     let by =
         executable.filter(|name| name.starts_with("qemu-")).unwrap_or_else(|| "a user-mode emulator".into());
@@ -221,7 +219,8 @@ pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     Some(Translated { by, evidence })
 }
 
-/// Kernels of both kinds carry the maker in their release: `4.4.0-19041-Microsoft`, `5.15.90.1-microsoft-standard-WSL2`.
+/// Kernels of both versions name the vendor in their release: `4.4.0-19041-Microsoft`,
+/// `5.15.90.1-microsoft-standard-WSL2`.
 fn wsl(root: &SystemRoot) -> Option<Wsl> {
     let release = root.peek("/proc/sys/kernel/osrelease")?;
     match (
@@ -284,7 +283,6 @@ mod tests {
         const ARM: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
         assert_eq!([bare(&[METAL]), bare(&[GUEST])], [Some(true), Some(false)]);
         assert_eq!([bare(&[]), bare(&[ARM])], [None, None]);
-        // The board of an emulated machine, and hardware that a cloud lends.
         let board = ("/proc/device-tree/compatible", "linux,dummy-virt\0");
         assert_eq!(
             (bare(&[ARM, board]), hypervisor(&[ARM, board], None).as_deref()),

@@ -1,28 +1,23 @@
-//! [`Caches`]: the unified caches of every CPU and who shares them.
+//! [`Caches`]: the unified caches of every CPU and the CPUs that share them.
 
 use super::{CPU, list_in_reach};
 use crate::host::root::{ReadError, SystemRoot};
 use coretalk_model::{CpuId, CpuSet, Domain, Level};
 use std::collections::BTreeMap;
 
-/// The unified caches of each CPU, the smallest first.
+/// Unified caches of each CPU, smallest first.
 pub struct Caches {
     of: BTreeMap<CpuId, Vec<Cache>>,
 }
 
 struct Cache {
-    /// 2 for an L2.
     level: u32,
     cpus: CpuSet,
-    /// The kernel's number, unique within a level.
     id: Option<u32>,
 }
 
 impl Caches {
-    /// Reads `cpu*/cache`.
-    ///
-    /// # Errors
-    /// Where a file holds no CPU list.
+    /// Reads `cpu*/cache`. Fails for an invalid CPU list.
     pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Result<Caches, ReadError> {
         let mut of = BTreeMap::new();
         for cpu in cpus.iter() {
@@ -46,7 +41,7 @@ impl Caches {
             let core = cores.iter().map(|core| &core.cpus).find(|core| core.contains(cpu));
             let is_private = core.map_or(last.cpus.len() == 1, |core| last.cpus.is_subset(core));
             if last.level >= 3 || !is_private {
-                // Ids of different levels may be the same number.
+                // Ids are unique only within a level.
                 let os_id = last.id.filter(|_| Some(last.level) == highest);
                 found.add(cpu, Domain { level: Level::L3, cpus: last.cpus.clone(), os_id });
             }
@@ -54,7 +49,8 @@ impl Caches {
         found.domains
     }
 
-    /// The caches one below the last level, such as the L2 of an efficiency module; as clusters where they are no L2.
+    /// The second-largest cache of each CPU, such as the L2 of an efficiency module; reported as a cluster unless it is
+    /// an L2.
     pub fn second_level(&self) -> Vec<Domain> {
         let mut found = Found::default();
         for (&cpu, caches) in &self.of {
@@ -66,13 +62,12 @@ impl Caches {
         found.domains
     }
 
-    /// The level of the CPU's last unified cache.
+    /// Level of the CPU's largest unified cache.
     pub fn last_level_of(&self, cpu: CpuId) -> Option<u32> {
         self.of.get(&cpu)?.last().map(|cache| cache.level)
     }
 }
 
-/// Groups, each taken once.
 #[derive(Default)]
 struct Found {
     seen: CpuSet,

@@ -1,4 +1,4 @@
-//! Core classes: which cores of a hybrid machine are the fast ones.
+//! Core classes of hybrid machines.
 
 use super::cache::Caches;
 use super::{CPU, list_in_reach};
@@ -6,22 +6,21 @@ use crate::host::root::{ReadError, SystemRoot};
 use coretalk_model::{CoreClass, CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// Values that lie closer belong to one kind of core. The specified clocks of parts with one kind differ by a few
-/// percent for favoured cores (5.8 and 5.5 GHz on a Core i9-13900K) and 9 % between the halves of a Ryzen 9 7950X3D
-/// (5.7 and 5.25 GHz); dense cores lie far away (3.3 beside 5.1 GHz on a Ryzen AI 9 HX 370), and so do the capacities
-/// of little cores (485 of 1024 on an RK3399).
+/// Minimum ratio between values of different core classes. Maximum clocks within a class differ by a few percent for
+/// favoured cores (5.8 and 5.5 GHz on a Core i9-13900K) and 9 % between the halves of a Ryzen 9 7950X3D (5.7 and 5.25
+/// GHz). Dense cores differ far more (3.3 and 5.1 GHz on a Ryzen AI 9 HX 370), and so do the capacities of little cores
+/// (485 of 1024 on an RK3399).
 const MIN_GAP: f64 = 1.15;
 
 type Classes = BTreeMap<CpuId, CoreClass>;
 
-/// The class of each core; empty where all cores are of one kind or the system does not say. In order of trust:
+/// The class of each core; empty if all cores are equal or the system does not report classes. Sources by priority:
 ///
-/// 1. the two kinds that Intel's performance counters are split by;
+/// 1. the two kinds of Intel's performance counters;
 /// 2. `cpu_capacity`, the scheduler's own measure;
-/// 3. the highest clock (`cpuinfo_max_freq`), whose classes get no letter: a clock does not say what a core is for.
+/// 3. the maximum clock (`cpuinfo_max_freq`); its classes get no letter, since a clock does not tell a core's purpose.
 ///
-/// The ranking in `acpi_cppc/highest_perf` is not used: parts with one kind of core spread it widely, merely to name
-/// the favoured ones.
+/// The ranking in `acpi_cppc/highest_perf` is not used: it varies widely among equal cores to mark favoured ones.
 pub(super) fn core_classes(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Classes, ReadError> {
     let counted = by_counters(root, cpus, caches)?;
     if !counted.is_empty() {
@@ -35,8 +34,8 @@ pub(super) fn core_classes(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) ->
     Ok(named(by_clock, &[]))
 }
 
-/// Intel hybrids have one counter unit for each kind. Newer kernels have a third for low-power cores; before, these
-/// count as efficiency cores, and are told apart by having no share of the L3 that the others have.
+/// Classes by Intel's counter units, one per kind. Newer kernels have a third for low-power cores; older ones count
+/// these as efficiency cores, recognised by lacking the L3 of the others.
 fn by_counters(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Classes, ReadError> {
     let kind = |name: &str| -> Result<CpuSet, ReadError> {
         let list = list_in_reach(root, &format!("/sys/devices/{name}/cpus"))?;
@@ -62,7 +61,7 @@ fn by_counters(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Clas
     Ok(classes)
 }
 
-/// The rank of each CPU among groups of similar values; empty unless every CPU has one and they differ.
+/// Rank of each CPU among groups of similar values; empty unless every CPU has a value and they differ.
 fn by_value(cpus: &CpuSet, value_of: impl Fn(CpuId) -> Option<u64>) -> BTreeMap<CpuId, u32> {
     let values: Option<Vec<(u64, CpuId)>> =
         cpus.iter().map(|cpu| Some((value_of(cpu).filter(|&value| value > 0)?, cpu))).collect();
@@ -81,7 +80,7 @@ fn by_value(cpus: &CpuSet, value_of: impl Fn(CpuId) -> Option<u64>) -> BTreeMap<
     if rank == 0 { BTreeMap::new() } else { ranks }
 }
 
-/// Letters where there are as many as classes, else `class 0` …
+/// Letters if there is one per class, else `class 0` and so on.
 fn named(ranks: BTreeMap<CpuId, u32>, letters: &[&str]) -> Classes {
     let count = ranks.values().max().map_or(0, |&highest| highest as usize + 1);
     let name = |rank: u32| match letters.get(rank as usize) {

@@ -6,7 +6,7 @@ fn check(tree: Tree, expected: &str) {
     assert_eq!(lines(&tree.topology()), lines(expected.trim()));
 }
 
-/// `"0,4" "1,5" …`: cores of two threads, numbered as most systems do.
+/// Cores of two threads in common numbering: `"0,4" "1,5" …`.
 fn pairs(cores: u32, apart: u32) -> Vec<String> {
     (0..cores).map(|core| format!("{core},{}", core + apart)).collect()
 }
@@ -141,13 +141,12 @@ fn an_l2_of_pairs_inside_clusters_of_four_is_a_level_of_its_own() {
         server(fours, twos),
         &format!("{cores}\n l2 0:0,1 1:2,3 2:4,5 3:6,7\n cluster 0:0-3 1:4-7\n {around}"),
     );
-    // The other way round the L2 holds the clusters, and what is one thing is one level.
+    // Conversely: the L2 contains the clusters; equal groups form one level.
     check(
         server(twos, fours),
         &format!("{cores}\n cluster 0:0,1 1:2,3 2:4,5 3:6,7\n l2 0:0-3 1:4-7\n {around}"),
     );
     check(server(fours, fours), &format!("{cores}\n cluster 0:0-3 1:4-7\n {around}"));
-    // One cluster has one L2, the other has two.
     check(
         server(fours, &["0-3", "4-5", "6-7"]),
         &format!("{cores}\n l2 1:4,5 2:6,7\n cluster 0:0-3 1:4-7\n {around}"),
@@ -230,7 +229,7 @@ fn memory_without_cpus_is_named_with_its_distance() {
         expander(["10 21 14\n", "21 10 24\n", "14 24 10\n"]),
         &format!("{around}\n memory 4 Some(16384) [(0, 14), (1, 24)]"),
     );
-    // A row that has not as many columns as there are nodes names none of them.
+    // A row with a wrong number of columns is ignored.
     check(expander(["10 21\n", "21 10 24\n", ""]), &format!("{around}\n memory 4 Some(16384) [(1, 24)]"));
     let one_socket = Tree::new().online("0-1").packages(&["0-1"]).nodes(&[(0, "0-1"), (1, "")]);
     check(one_socket, "cpus 0,1\n package 0:0,1\n node as machine\n memory 1 None []");
