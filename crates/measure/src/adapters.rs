@@ -1,5 +1,5 @@
-//! Programs in other languages that perform queues, waits, wake-ups, contention and creations of threads of their runtime:
-//! `docs/adapters.md` specifies their output and its checks.
+//! Adapters: programs in other languages that run queues, waits, wake-ups, contention and thread creation of their own
+//! runtime. `docs/adapters.md` specifies their output and how it is checked.
 
 pub mod catalogue;
 pub mod description;
@@ -8,7 +8,7 @@ pub mod pass;
 pub mod protocol;
 pub mod sources;
 
-// Threads are bound and watched as Linux does it.
+// Pinning and watching threads needs Linux.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod answer;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -50,10 +50,10 @@ use std::ffi::OsString;
 /// A program that speaks the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adapter {
-    /// The word before the colon of everything that it offers: `java`.
+    /// Prefix before the colon of all names that the adapter offers: `java`.
     pub name: String,
-    /// The program, looked up in `PATH`, and its arguments; `describe` or `serve` follows them.
+    /// Program, looked up in `PATH`, and its arguments; `describe` or `serve` is appended.
     pub command: Vec<OsString>,
-    /// Variables that it is started with, beside those of this process.
+    /// Environment variables added to those of this process.
     pub environment: Vec<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! [`Answer`]: what an adapter says after `go`, as read and before anything of it is believed.
+//! [`Answer`]: the parsed lines of an adapter after `go`, before verification.
 
 use super::error::AdapterError;
 use super::pass::{Note, RoleShare};
@@ -8,45 +8,37 @@ use coretalk_model::Histogram;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What should have come.
 pub(super) const AWAITED: &str = "a line `ns`, `count`, `sum`, `events`, `ops`, `note` or `done`";
 
 const NOTE: &str = "`note` with a name of letters a to z, digits, `-` and `_`, a letter first, 64 at most";
 const SHARE: &str = "`ops ROLE OPERATIONS BEGIN END ADDED`";
-/// Roles of one pass.
 const MAX_ROLES: usize = 4_096;
-/// Distributions of one pass.
 const MAX_DISTRIBUTIONS: usize = 16;
-/// Notes of one pass: what is kept of each pass of a run must not grow without end.
+/// Maximum notes of a pass, which bounds the memory of a run.
 const MAX_NOTES: usize = 100;
 
-/// What an adapter says after `go`.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// How long, and when it was here.
+    /// Reported duration and its time of arrival.
     pub(super) ns: Option<(u64, Instant)>,
     pub(super) count: Option<u64>,
     pub(super) sum: Option<u64>,
-    /// Single operations, by nanoseconds; of several distributions, each by its name.
+    /// Distributions of single operations in nanoseconds, by name.
     pub(super) events: BTreeMap<String, Histogram>,
-    /// How long those took together, by the same names.
+    /// Sum of each distribution, by name.
     pub(super) events_ns: BTreeMap<String, u64>,
-    /// What each role did of contention, by role.
     pub(super) shares: BTreeMap<usize, RoleShare>,
     pub(super) notes: Vec<Note>,
 }
 
-/// What a role or a pass begins with.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Prepared {
-    /// A thread is ready.
     Role { role: usize, thread: u32 },
-    /// It cannot be done.
     Refused(String),
 }
 
 impl Prepared {
-    /// Reads a line that comes before `go`.
+    /// Parses a line before `go`.
     pub(super) fn read(line: &str) -> Option<Prepared> {
         if let Some(text) = line.strip_prefix("error").filter(|rest| rest.is_empty() || rest.starts_with(' '))
         {
@@ -58,10 +50,7 @@ impl Prepared {
 }
 
 impl Answer {
-    /// Takes a line in. The number of the pass where it says that this is done.
-    ///
-    /// # Errors
-    /// [`AdapterError::Unexpected`] where it says nothing that belongs here.
+    /// Parses a line; returns the number of the pass for `done`.
     pub(super) fn take(&mut self, line: &str, at: Instant) -> Result<Option<u64>, AdapterError> {
         let unexpected = || AdapterError::Unexpected { line: cut(line), awaited: AWAITED };
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -128,7 +117,7 @@ impl Answer {
     }
 }
 
-/// Takes in what is said once in a pass.
+/// Stores a value that may appear only once in a pass.
 fn only<T>(known: &mut Option<T>, said: T, line: &str) -> Result<(), AdapterError> {
     match known.replace(said) {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! [`Catalogue`]: which adapters there are, how each is built and started: those that come with coretalk, those of the
-//! user, and those named on a command line.
+//! [`Catalogue`]: the known adapters and how each is built and started: bundled, from the user's list, or typed on the
+//! command line.
 
 use super::Adapter;
 use crate::external::External;
@@ -7,50 +7,50 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// What `adapters.toml` holds: one `[[adapter]]` for each.
+/// Contents of `adapters.toml`: one `[[adapter]]` table each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
     recipes: Vec<Recipe>,
 }
 
-/// How an adapter is built and started. `{source}` stands for the folder of its files, `{out}` for the one that it is built
-/// into, `{cpus}` for the number of CPUs that it may use; no shell reads any of it.
+/// How an adapter is built and started, without a shell. Placeholders: `{source}` is the folder of its files, `{out}`
+/// the build folder, `{cpus}` the number of CPUs that it may use.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The word before the colon of what it offers: `java`.
+    /// Prefix before the colon of the names that it offers: `java`.
     pub name: String,
-    /// Programs without which it cannot be.
+    /// Required programs.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// What it is made of, below the folder of the file that names it.
+    /// Source files, relative to the folder of the list.
     #[serde(default)]
     pub files: Vec<String>,
-    /// What prints the version of its compiler, or of what runs it; empty where nothing does.
+    /// Command that prints the version of its compiler or interpreter; empty without one.
     #[serde(default)]
     pub version: Vec<String>,
-    /// Commands that build it, one after the other.
+    /// Build commands, in order.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
-    /// What is started, with `describe` or `serve` behind it.
+    /// Command to start; `describe` or `serve` is appended.
     pub run: Vec<String>,
-    /// Variables of all of these.
+    /// Environment variables of all these commands.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Whose it is.
+    /// Where the recipe comes from.
     #[serde(skip, default)]
     pub origin: Origin,
 }
 
-/// Whose an adapter is.
+/// Where an adapter comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// It comes with coretalk: its files are part of the program.
+    /// Bundled: its files are part of the program.
     #[default]
     Ours,
-    /// The user's file names it; its files lie beside that.
+    /// Listed in the user's file, next to its source files.
     Users,
-    /// It was typed.
+    /// Typed on the command line.
     Typed,
 }
 
@@ -61,26 +61,26 @@ struct File {
     adapters: Vec<Recipe>,
 }
 
-/// What is wrong with a list of adapters.
+/// Why a list of adapters is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
-    /// The file is no such list.
+    /// The file is not a valid list.
     #[error("read a list of adapters: line {line}: {reason}")]
     Toml {
-        /// Where, from 1.
+        /// Line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// What is wrong in that line.
         reason: String,
     },
-    /// A name that cannot stand before a colon.
+    /// The name is invalid as a prefix before a colon.
     #[error(
         "read a list of adapters: `{0}` is no name: letters a to z, digits and `-`, a letter first, and no word that stands before a colon already"
     )]
     Name(String),
-    /// A name is there twice.
+    /// The name appears twice.
     #[error("read a list of adapters: `{0}` is there twice")]
     Twice(String),
-    /// Nothing is started.
+    /// The adapter has no command.
     #[error("read a list of adapters: `{0}` starts nothing: `run` is empty")]
     NoRun(String),
 }
@@ -96,7 +96,7 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// [`CatalogueError`]: what is wrong, and where.
+    /// [`CatalogueError`] with the fault and its position.
     pub fn parse(text: &str, origin: Origin) -> Result<Catalogue, CatalogueError> {
         let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
@@ -115,10 +115,10 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds what was typed: a name, and a command of words.
+    /// Adds an adapter typed on the command line: a name and the words of its command.
     ///
     /// # Errors
-    /// [`CatalogueError`]: the name cannot be one, or there is no command.
+    /// [`CatalogueError`] for an invalid name or an empty command.
     pub fn type_in(&mut self, name: &str, words: &[String]) -> Result<(), CatalogueError> {
         self.put(Recipe {
             name: name.to_owned(),
@@ -132,10 +132,10 @@ impl Catalogue {
         })
     }
 
-    /// Takes over everything of another list, which counts where both have a name.
+    /// Adds all entries of another list, which replace existing ones of the same name.
     ///
     /// # Errors
-    /// [`CatalogueError`], never for what was read as a list.
+    /// [`CatalogueError`]; never for a list returned by [`Catalogue::parse`].
     pub fn add(&mut self, other: Catalogue) -> Result<(), CatalogueError> {
         other.recipes.into_iter().try_for_each(|recipe| self.put(recipe))
     }
@@ -155,40 +155,40 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The adapter of a name.
+    /// Returns the adapter called `name`.
     pub fn find(&self, name: &str) -> Option<&Recipe> {
         self.recipes.iter().find(|recipe| recipe.name == name)
     }
 
-    /// All of them, in the order of the lists.
+    /// All adapters in the order in which they were added.
     pub fn recipes(&self) -> &[Recipe] {
         &self.recipes
     }
 }
 
-/// What the words of a recipe stand for.
+/// Values of the placeholders.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// Where its files are.
+    /// `{source}`: folder of its files.
     pub source: &'a str,
-    /// Where it is built.
+    /// `{out}`: build folder.
     pub out: &'a str,
-    /// How many CPUs it may use.
+    /// `{cpus}`: number of CPUs that it may use.
     pub cpus: usize,
 }
 
 impl Recipe {
-    /// Words with everything filled in.
+    /// Replaces the placeholders in `words`.
     pub fn filled(words: &[String], places: &Places<'_>) -> Vec<String> {
         words.iter().map(|word| fill(word, places)).collect()
     }
 
-    /// Its variables with everything filled in.
+    /// Environment variables with placeholders replaced.
     pub fn variables(&self, places: &Places<'_>) -> Vec<(String, String)> {
         self.environment.iter().map(|(name, value)| (name.clone(), fill(value, places))).collect()
     }
 
-    /// The adapter, once it is built.
+    /// The adapter that the recipe describes, once built.
     pub fn adapter(&self, places: &Places<'_>) -> Adapter {
         let command = Recipe::filled(&self.run, places).into_iter().map(OsString::from).collect();
         Adapter { name: self.name.clone(), command, environment: self.variables(places) }

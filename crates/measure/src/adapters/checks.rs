@@ -1,4 +1,4 @@
-//! What an adapter says, held against what was asked for and what the system counted: only then it is a [`Pass`].
+//! Verification of an adapter's answer against the request and the system's counters, which yields a [`Pass`].
 
 use super::answer::Answer;
 use super::error::AdapterError;
@@ -11,60 +11,50 @@ use coretalk_model::{Flag, Flags};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// More than this share of CPU time outside of the roles is a doubt, …
+/// Share of the CPU time outside the roles above which a pass gets `WorkedElsewhere`.
 const ELSEWHERE: f64 = 0.1;
-/// … and with more the number says little about the CPUs.
+/// Share above which a pass gets `Unclaimed`: the result says little about the measured CPUs.
 const UNCLAIMED: f64 = 0.5;
-/// Where more than this share was used outside of the roles, they did not do the work: reading requests, compiling and
-/// collecting garbage were seen to take three quarters at most.
+/// Share above which the roles did not do the work: requests, compiling and garbage collection took at most 0.75.
 pub(super) const ALL_ELSEWHERE: f64 = 0.9;
-/// Where all threads together used less CPU time than this, reading requests is a large part of it.
+/// Minimum CPU time of all threads for judging shares: below it, reading requests is a large part.
 const JUDGED_NS: u64 = 5_000_000;
-/// The time that an adapter tells may differ from the time here by [`SLACK_NS`] and by this share: it begins later and ends
-/// earlier.
+/// Relative tolerance, besides [`SLACK_NS`], for the time measured here, which begins earlier and ends later.
 const SLACK_SHARE: f64 = 0.05;
-/// Roles on one CPU keep each other waiting: that excuses half of the time of a pass, or as much as others on that CPU may
-/// take before both have begun.
+/// Roles that share a CPU delay each other: their delays excuse at most half of a pass, or this much if that is more,
+/// since other programs may use that CPU before both roles have started.
 const SHARED_NS: u64 = 20_000_000;
-/// Where single operations are so many times shorter than the pass beside its gaps, one of both is in another unit: between
-/// two operations little is done. Others may take the CPU there, for as long as the system says, …
+/// Maximum ratio between the pass without its gaps and its timed operations, since little happens between two
+/// operations; above it one of them is in the wrong unit. Excused are delays that the system reports and [`LOST_NS`].
 const SHORT_EVENTS: u64 = 50;
-/// … and once for so long without a word of it.
+/// Delay per pass excused without evidence from the system.
 const LOST_NS: u64 = 5_000_000;
-/// The CPU time that a role needs for one message at least, in nanoseconds. Messages may go over many at a time, so that
-/// one costs no more than to move eight bytes and to add them: in a quarter of a nanosecond that is 32 GB/s. …
+/// Minimum CPU time of a role per message, in nanoseconds. A batched message costs at least moving and adding eight
+/// bytes: 0.25 ns is 32 GB/s.
 const MIN_OF_A_MESSAGE: f64 = 0.25;
-/// … A round trip takes two turns of each role, and none of them can be shared with another: a line that comes from
-/// another CPU, or a switch of threads. …
+/// Minimum per round trip: two turns of each role, which cannot be batched, each with a cache line from another CPU or
+/// a context switch.
 const MIN_OF_A_ROUND_TRIP: f64 = 5.0;
-/// … A poll may be two of a cycle. …
+/// Minimum per poll: there may be two in a cycle.
 const MIN_OF_A_CALL: f64 = 0.05;
-/// … Two reads of a clock are system calls or tens of cycles. …
+/// Minimum per two clock reads: system calls or tens of cycles.
 const MIN_OF_A_READ: f64 = 2.0;
-/// … A wake-up is a system call or more of each role, or a role that looks all the time; a creation is no less, even that of
-/// a thread that a runtime schedules itself.
+/// Minimum per wake-up or creation: at least one system call of each role, or a polling role; creating a thread
+/// scheduled by the runtime costs no less.
 const MIN_OF_A_WAKE_UP: f64 = 50.0;
-/// It may be longer by this share: clocks of one machine differ by parts in a million.
+/// Relative tolerance for reported times that are too long: clocks of one machine differ by parts per million.
 const LONGER_SHARE: f64 = 0.001;
 
-/// What the system says of a pass.
+/// System counters around a pass.
 pub(super) struct Evidence {
-    /// The threads of the roles.
     pub(super) roles: Vec<u32>,
-    /// The adapter before `go`.
     pub(super) before: Tree,
-    /// The adapter after `done`.
     pub(super) after: Tree,
-    /// When it was told to go.
     pub(super) began: Instant,
-    /// How long this thread was kept waiting for a CPU meanwhile, and all CPUs by the hypervisor, in nanoseconds.
+    /// Delay of this thread plus the time stolen by the hypervisor from all CPUs during the pass, in nanoseconds.
     pub(super) own_delay: u64,
 }
 
-/// Believes what an adapter says where nothing contradicts it.
-///
-/// # Errors
-/// [`AdapterError`]: what contradicts it.
 pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) -> Result<Pass, AdapterError> {
     let missing = |missing| AdapterError::Incomplete { missing };
     let (ns, arrived) = answer.ns.ok_or_else(|| missing("`ns`"))?;
@@ -85,13 +75,13 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     distributions(request, &answer)?;
     let events_ns = events_ns(request, &answer)?;
     let timed = if request.events == Events::Each { count } else { 0 };
-    // It may say any number.
+    // Saturating: the adapter may report any number.
     let with_slack_ns = ns.saturating_add(SLACK_NS + ns / 100);
     if events_ns > with_slack_ns {
         return Err(AdapterError::LongEvents { events_ns, ns });
     }
     let gaps_ns = request.gaps_ns();
-    // A wake-up or a creation is timed from the end of its gap.
+    // Wake-ups and creations are timed from the end of their gap.
     if gaps_ns > 0 && with_slack_ns < gaps_ns.saturating_add(events_ns) {
         return Err(AdapterError::ShortGaps { ns, events_ns, gaps_ns });
     }
@@ -99,23 +89,21 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
     let excused_ns = excused(request, evidence, &roles, passed_ns);
     let beside_gaps_ns = ns.saturating_sub(gaps_ns);
-    // Both roles may wait at once, and most of it within an operation, which is timed then.
+    // Both roles may be delayed at once, mostly within a timed operation; so cap the excuse at half.
     let lost_ns = LOST_NS + excused_ns.min(beside_gaps_ns / 2);
     if timed >= SHORT_EVENTS
         && events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < beside_gaps_ns
     {
         return Err(AdapterError::ShortEvents { events_ns, ns: beside_gaps_ns });
     }
-    // Of a few the mean says little of others.
     let mean_ns = (timed >= SHORT_EVENTS).then(|| events_ns as f64 / timed as f64);
-    // No operation is shorter than the read that is part of it; a clock of large steps reads zero.
+    // A timed operation contains a clock read and cannot be shorter; medians of coarse clocks are 0 and give no limit.
     let first = answer.events.get("");
     let median_ns = first.and_then(|events| events.percentile_ns(0.5)).filter(|median_ns| *median_ns > 0.0);
     let most_ns = mean_ns.map(|mean_ns| median_ns.map_or(mean_ns, |median_ns| mean_ns.min(2.0 * median_ns)));
     let clock = answer.notes.iter().find(|note| note.name == CLOCK);
-    // What is timed of a clock is that itself.
+    // For `clock` the timed operation is the read itself.
     if let Some(note) = clock.filter(|_| request.operation.kind() != Kind::Clock) {
-        // Each operation that was timed has one read of the clock in it.
         let is_possible =
             |clock_ns: f64| clock_ns >= 0.0 && most_ns.is_none_or(|most_ns| clock_ns <= most_ns);
         if !note.number().is_some_and(is_possible) {
@@ -126,7 +114,7 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
         return Err(AdapterError::FalseTime { said_ns: ns, passed_ns, times: 1 });
     }
     let shares = shares(request, evidence, &roles);
-    // Where neither role did the work, that is what has to be said.
+    // If neither role did the work, `WorkedElsewhere` is the right error.
     if shares.is_none_or(|[outside, _]| outside <= ALL_ELSEWHERE)
         && let Some(idle) = idle(request, &shares_of_roles, evidence, &roles, ns.saturating_sub(excused_ns))
     {
@@ -155,7 +143,7 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     })
 }
 
-/// Whether each distribution has as many operations as were asked for.
+/// Checks that each distribution has the requested number of operations.
 fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError> {
     let asked: BTreeMap<&str, u64> = request.timed().into_iter().collect();
     let said = answer.events.iter().map(|(name, events)| (name.as_str(), events.count()));
@@ -169,8 +157,8 @@ fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError>
     Ok(())
 }
 
-/// How long single operations took together, in nanoseconds: of creations until their ends were known, which lies after all
-/// else of them.
+/// Total duration of the timed operations in nanoseconds. For creations, the time until their ends were known, which
+/// includes all other parts.
 fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
     if !matches!(request.operation, Operation::Spawn { .. }) {
         return Ok(answer.events_ns.values().fold(0, |sum, &ns| sum.saturating_add(ns)));
@@ -201,8 +189,8 @@ fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
     Ok(accounts)
 }
 
-/// How long threads were kept waiting for a CPU, in nanoseconds: so much longer a pass may seem from here. Roles that
-/// share a CPU keep each other waiting all the time, and that is part of what they time.
+/// Total delay of threads waiting for a CPU, in nanoseconds, by which a pass may appear longer from here. Roles that
+/// share a CPU delay each other all the time, which is part of what they time.
 fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount], passed_ns: u64) -> u64 {
     let delays: u64 = roles.iter().filter_map(|role| role.run_delay_ns).sum();
     let delays = if request.shares_a_cpu() { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
@@ -215,8 +203,8 @@ fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
         && said_ns.saturating_add(SLACK_NS + share(SLACK_SHARE) + excused_ns) >= passed_ns
 }
 
-/// The shares of CPU time that were used outside of the roles, and by threads that began after `go`; `None` where the
-/// system does not count, or hardly anything was used. Threads that began during creations were created by their role.
+/// Shares of the CPU time used outside the roles and by threads that began after `go`; `None` if the system has no
+/// counters or too little time was used. Threads that began during creations count as work of their role.
 fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
     let all = evidence.after.used_since(&evidence.before)?;
     let by_roles: u64 = roles.iter().map(|role| role.cpu_ns).sum::<Option<u64>>()?;
@@ -229,8 +217,9 @@ fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Opti
     })
 }
 
-/// The role that handed on its count and did none of the work, if one did not; nothing where the system does not count,
-/// too little was used to tell, or it still runs. A role that waits for no other uses its CPU most of the time.
+/// Error for the role that reported its operations but used too little CPU time for them. `None` if all did their work,
+/// the system has no counters, too little time was used, or the role still runs. A role that performs its operations
+/// alone must use its CPU most of the time.
 fn idle(
     request: &Request,
     shares: &[RoleShare],
@@ -289,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Two roles that used so many ms each, and other threads that were there and that came later.
+    /// Evidence for two roles, older other threads and threads begun during the pass, with their CPU times in ms.
     fn evidence(roles_ms: u64, known_ms: u64, late_ms: u64) -> Evidence {
         let thread = |cpu_ms: u64| Thread {
             process: 1,
@@ -313,7 +302,7 @@ mod tests {
         Answer { ns, count: Some(5), sum: Some(47_378_177), ..Answer::default() }
     }
 
-    /// So many operations that took so many nanoseconds together.
+    /// Distributions with `count` operations that took `ns` in total.
     fn times(count: u64, ns: u64) -> (BTreeMap<String, Histogram>, BTreeMap<String, u64>) {
         let mut events = Histogram::new();
         events.record_ns(ns as f64 / count as f64, count);
@@ -409,7 +398,7 @@ mod tests {
         (answer.events, answer.events_ns) = times(100, 1_000_000);
         assert!(answered(&wait, 99_000_000, 1_000_000).is_err());
         assert!(believe(&wait, answer, &delayed).is_ok(), "its role 0 had no CPU between two operations");
-        // A hundred gaps of about 1 ms, and as many wake-ups of 50 µs.
+        // 100 gaps of about 1 ms and 100 wake-ups of 50 µs.
         let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait };
         let gaps_ns = wake.gaps_ns();
         assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
@@ -419,7 +408,7 @@ mod tests {
 
     #[test]
     fn creations_end_last_and_the_threads_that_they_start_are_their_work() {
-        // The creator used 10 ms, threads that were there before 25, and those that it created 60.
+        // The creator used 10 ms, older threads 25 ms, created threads 60 ms.
         let evidence = Evidence { roles: vec![2], ..evidence(10, 15, 60) };
         let request = Request {
             operation: Operation::Spawn { gap_ns: 0 },
@@ -452,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_role_that_does_nothing_is_named_and_one_that_blocks_is_not() {
-        // Of a hundred ms role 0 used 50, and role 1 so many ns, as far as is counted.
+        // In 100 ms role 0 used 50 ms and role 1 `used_ns`.
         let of = |count: u64, used_ns: u64, sleeps: bool| {
             let mut evidence = evidence(50, 0, 0);
             let role = evidence.after.threads.get_mut(&3).unwrap();
@@ -533,7 +522,7 @@ mod tests {
         assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
     }
 
-    /// A number that a line may hold, and what stands in its place.
+    /// A number, or text in place of one.
     fn a_number() -> impl Strategy<Value = String> {
         let extremes = ["0", "1", "5", "47378177", "99000000", "-1", "1.5", "", "x", "18446744073709551615"];
         prop_oneof![
@@ -555,8 +544,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever an adapter answers is believed or refused: no number of it wraps or ends the program, and what is kept
-        /// is bounded by what it printed.
+        /// Any answer is accepted or refused without overflow or panic, and the kept notes are bounded by the input.
         #[test]
         fn any_answer_is_believed_or_refused(
             lines in prop::collection::vec(a_line(), 0..12),

@@ -1,4 +1,4 @@
-//! [`Running`]: an adapter as a process: started, spoken to, and gone afterwards with everything that it started.
+//! [`Running`]: the process of an adapter: start, input and output, and removal with all its descendants.
 
 use super::Adapter;
 use super::error::AdapterError;
@@ -16,21 +16,15 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long the end of what was killed may take, in all.
 const LAST_WAIT: Duration = Duration::from_millis(800);
-/// How long an adapter may take to end once it has closed a pipe.
+/// Time that an adapter may take to end after it closed a pipe.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long children of an adapter that has ended may take to end, too: a process of Python's that counts resources does
-/// so once it is told nothing more.
+/// Time that children may take to end after the adapter: Python's resource tracker ends only once its pipe is closed.
 const LINGER: Duration = Duration::from_secs(3);
-/// How long it has to end on SIGTERM.
 const TERM: Duration = Duration::from_secs(1);
-/// Between two looks whether it has ended.
 const BREATH: Duration = Duration::from_millis(1);
-/// Marks differ by it.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// An adapter as a process.
 pub(super) struct Running {
     pid: u32,
     stdin: Option<ChildStdin>,
@@ -42,10 +36,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts an adapter with one word. It ends with the thread that calls this.
-    ///
-    /// # Errors
-    /// [`AdapterError::NotStarted`], or the system does not let us watch it.
+    /// Starts an adapter with the argument `word`. The process ends with the calling thread.
     pub(super) fn start(
         adapter: &Adapter,
         word: &str,
@@ -57,7 +48,7 @@ impl Running {
             let source = io::Error::from(io::ErrorKind::NotFound);
             return Err(AdapterError::NotStarted { program: adapter.name.clone(), source });
         };
-        // Relaxed: only that no two are equal matters.
+        // Relaxed: numbers only have to be unique.
         let number = STARTED.fetch_add(1, Relaxed);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let value = format!("{}-{number}-{}", std::process::id(), since.as_nanos());
@@ -87,39 +78,29 @@ impl Running {
         })
     }
 
-    /// Its process.
     pub(super) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What it prints.
     pub(super) fn lines(&mut self) -> &mut Lines {
         &mut self.lines
     }
 
-    /// Everything that it consists of.
     pub(super) fn tree(&self) -> Tree {
         Tree::of(self.pid)
     }
 
-    /// Says a line.
-    ///
-    /// # Errors
-    /// It has ended, or reads no more.
     pub(super) fn say(&mut self, line: &str, awaited: &'static str) -> Result<(), AdapterError> {
         let text = format!("{line}\n");
         let said = match &mut self.stdin {
-            // One write of few bytes: a pipe takes all of them or none.
+            // A pipe accepts a short write completely or not at all.
             Some(stdin) => stdin.write_all(text.as_bytes()),
             None => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
         };
         said.map_err(|_| self.lost("input", awaited))
     }
 
-    /// The next line that it prints, and when it was there.
-    ///
-    /// # Errors
-    /// What became of it instead.
+    /// Returns its next line and the time of arrival.
     pub(super) fn hear(
         &mut self,
         deadline: Instant,
@@ -130,10 +111,7 @@ impl Running {
         self.hear_and(deadline, limit, awaited, stop, &mut || ())
     }
 
-    /// The same; meanwhile something is done every 20 ms.
-    ///
-    /// # Errors
-    /// As [`Running::hear`].
+    /// As [`Running::hear`], calling `meanwhile` every 20 ms.
     pub(super) fn hear_and(
         &mut self,
         deadline: Instant,
@@ -151,7 +129,7 @@ impl Running {
         })
     }
 
-    /// What became of an adapter whose pipe is closed: it has ended, or is about to, or goes on without it.
+    /// The error for a closed pipe: the adapter has ended, is about to end, or continues without the pipe.
     fn lost(&mut self, stream: &'static str, awaited: &'static str) -> AdapterError {
         if self.ends_within(GRACE) {
             let said = self.lines.last_words();
@@ -163,23 +141,20 @@ impl Running {
     fn ends_within(&mut self, span: Duration) -> bool {
         let deadline = Instant::now() + span;
         loop {
-            // A child that nobody has waited for, or one that is gone already.
+            // True for an ended child that has not been reaped and for one that is gone.
             if tree::has_ended(self.pid).unwrap_or(true) {
                 return true;
             }
             if Instant::now() >= deadline {
                 return false;
             }
-            // It may wait for somebody to read what it prints.
+            // It may be blocked on a full output pipe.
             let _ = self.lines.waiting();
             std::thread::sleep(BREATH);
         }
     }
 
-    /// Closes its input and expects it to end.
-    ///
-    /// # Errors
-    /// It does not end, or not well, or leaves processes behind; nothing of it is left in any case.
+    /// Closes its input and waits for its end. All its processes are gone afterwards, also after an error.
     pub(super) fn close(&mut self, patience: Duration) -> Result<(), AdapterError> {
         if self.is_gone {
             return Ok(());
@@ -196,7 +171,7 @@ impl Running {
             });
         }
         let said = self.lines.last_words();
-        // Until it is waited for, its group is its own, and whoever is left of it is counted before it is ended.
+        // Until it is reaped, its process group cannot be reused: count leftover processes before killing them.
         let deadline = Instant::now() + LINGER;
         while !self.left().is_empty() && Instant::now() < deadline {
             std::thread::sleep(BREATH);
@@ -211,7 +186,6 @@ impl Running {
         }
     }
 
-    /// Ends it at once, with everything that it started.
     pub(super) fn kill(&mut self) {
         drop(self.stdin.take());
         if !self.is_gone {
@@ -223,12 +197,12 @@ impl Running {
         self.sweep();
     }
 
-    /// Waits for the process, which has ended or was killed, and says how it ended.
+    /// Reaps the process, which has ended or was killed, and returns how it ended.
     fn bury(&mut self) -> String {
         if self.is_gone {
             return "an unknown status".to_owned();
         }
-        // While it is not waited for, the number of its group is not given to anybody else.
+        // Until it is reaped, the id of its group cannot be reused.
         tree::kill_group(self.pid);
         let waited = tree::wait_for(self.pid, Instant::now() + LAST_WAIT);
         self.is_gone = waited.is_ok();
@@ -244,12 +218,11 @@ impl Running {
         }
     }
 
-    /// Whoever of it is still there once it has ended: by its mark, or as an orphan that has become ours.
+    /// Leftover processes after its end: those with its mark and adopted orphans.
     fn left(&self) -> Vec<u32> {
         [tree::marked(&self.mark), self.family.strays()].concat()
     }
 
-    /// Ends whoever is left.
     fn sweep(&mut self) {
         if std::mem::replace(&mut self.is_swept, true) {
             return;
@@ -262,14 +235,13 @@ impl Running {
             }
             for process in left {
                 tree::kill(process);
-                // An orphan is a child of ours; of all others somebody else takes care.
+                // An adopted orphan is a child of this process; others are reaped by their own parents.
                 let _ = tree::wait_for(process, deadline);
             }
         }
     }
 }
 
-/// How a process ends well.
 pub(super) const SUCCESS: &str = "exit status 0";
 
 impl Drop for Running {

@@ -1,4 +1,4 @@
-//! [`check`]: whether an adapter conforms to `docs/adapters.md`, offer by offer.
+//! [`check`]: whether every offer of an adapter conforms to `docs/adapters.md`.
 
 use super::Adapter;
 use super::checks::ALL_ELSEWHERE;
@@ -16,81 +16,78 @@ use coretalk_model::stats::median;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How an adapter is checked.
+/// Settings of the check.
 #[derive(Debug, Clone)]
 pub struct CheckSettings {
     /// How its processes are started.
     pub start: StartSettings,
-    /// Where their other threads run.
+    /// CPUs of their other threads.
     pub helpers: Helpers,
-    /// The CPUs of the two roles.
+    /// CPUs of the two roles.
     pub cpus: [CpuId; 2],
-    /// How long a pass takes that is judged.
+    /// Span of a judged pass.
     pub span: Duration,
-    /// When a pass is given up.
+    /// Time limit of a pass.
     pub limit: Duration,
-    /// How long each thing may take to settle.
+    /// Maximum warm-up of each item.
     pub warm_up: Duration,
-    /// How long it may take to end.
+    /// Time that the adapter may take to end.
     pub patience: Duration,
 }
 
-/// What came of it.
+/// Result of the check.
 #[derive(Debug)]
 pub struct Conformance {
     /// What the adapter offers.
     pub description: Description,
-    /// How long it takes to start, say what it offers, and end.
+    /// Time to start, describe and end.
     pub start: Duration,
-    /// Each thing that it offers.
+    /// One entry per offer and payload.
     pub things: Vec<Thing>,
-    /// How it answered a request that no adapter can fulfil.
+    /// Its answer to requests that no adapter can fulfil.
     pub refusal: Result<(), AdapterError>,
     /// How it ended.
     pub end: Result<(), AdapterError>,
 }
 
-/// One thing that an adapter offers, with one payload.
+/// One offer of an adapter with one payload.
 #[derive(Debug)]
 pub struct Thing {
-    /// Of which kind.
+    /// Kind.
     pub kind: Kind,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What its messages are; `None` of what is no queue.
+    /// Payload of a queue; `None` for other kinds.
     pub payload: Option<Payload>,
-    /// What was found, or what is wrong.
+    /// Measured passes, or the fault.
     pub found: Result<Found, AdapterError>,
 }
 
-/// What was found of something that conforms.
+/// Passes of an offer that conforms.
 #[derive(Debug)]
 pub struct Found {
-    /// Passes for each capacity; for none where there is none.
+    /// Passes per capacity; `None` for offers without capacity.
     pub passes: Vec<(Option<u64>, Vec<Pass>)>,
-    /// Operations until it had settled, or until its time was over.
+    /// Operations performed during warm-up.
     pub operations: u64,
-    /// Whether it had settled.
+    /// Whether it settled within the warm-up.
     pub has_settled: bool,
 }
 
-/// Few operations, and more than there are numbers.
+/// Operation counts to test: few, and more than the table of numbers has.
 const COUNTS: [u64; 3] = [1, 2, 1_025];
-/// Operations of both roles on one CPU: two that spin were seen to take 74 ms for each.
+/// Operation counts with both roles on one CPU: spinning took 74 ms per operation there.
 const SHARED: [u64; 2] = [1, 8];
-/// Passes that are judged, of each capacity: their range holds the median of more of them with 94 %.
+/// Judged passes per capacity: the range of five holds the true median with 94 % confidence.
 const PASSES: usize = 5;
-/// Of a queue, as far as it may have them.
+/// Tested queue capacities, clamped to the offered range.
 const CAPACITIES: [u64; 3] = [1, 10, 1_000];
-/// How long a waiter waits before it is woken.
 const GAP_NS: u64 = 20_000;
-/// A thread on each of the two CPUs.
 const CONTEND: Operation = Operation::Contend { threads: 2 };
-/// Threads created back to back.
 const SPAWN: Operation = Operation::Spawn { gap_ns: 0 };
 
 impl Conformance {
-    /// Everything that is wrong, with the thing that it is about.
+    /// All faults, each with the item concerned.
     pub fn breaches(&self) -> Vec<(Option<&Thing>, &AdapterError)> {
         let things = self.things.iter();
         let things = things.filter_map(|thing| Some((Some(thing), thing.found.as_ref().err()?)));
@@ -98,7 +95,7 @@ impl Conformance {
         things.chain(others.map(|error| (None, error))).collect()
     }
 
-    /// What the adapter remarked, each name once.
+    /// Notes of the adapter, one for each name.
     pub fn notes(&self) -> Vec<&Note> {
         let mut names = BTreeSet::new();
         let found = self.things.iter().filter_map(|thing| thing.found.as_ref().ok());
@@ -108,15 +105,16 @@ impl Conformance {
     }
 }
 
-/// What some passes say in the middle, of those that say it.
+/// Median of a value over the passes that have it.
 pub fn median_of(passes: &[Pass], of: impl Fn(&Pass) -> Option<f64>) -> Option<f64> {
     median(&passes.iter().filter_map(of).collect::<Vec<f64>>())
 }
 
-/// Has an adapter do everything that it offers; `told` hears what comes next.
+/// Requests everything that an adapter offers; `told` is called before each item.
 ///
 /// # Errors
-/// [`AdapterError`] where it cannot be started or understood at all, or somebody wishes to end. All else is in the result.
+/// [`AdapterError`] if it cannot be started, its description is invalid or the user interrupts. Other faults are in the
+/// result.
 pub fn check(
     adapter: &Adapter,
     settings: &CheckSettings,
@@ -140,7 +138,7 @@ pub fn check(
                 return Err(AdapterError::Interrupted);
             }
             if found.is_err() {
-                // The next thing is not to suffer for this one.
+                // A fresh process for the next item.
                 inspector.process = None;
             }
             things.push(Thing { kind: offer.kind, name: offer.name.clone(), payload, found });
@@ -162,7 +160,7 @@ struct Inspector<'a> {
     seed: u32,
 }
 
-/// An operation of what is no queue.
+/// The operation of a kind other than a queue.
 fn of_kind(kind: Kind) -> Operation {
     match kind {
         Kind::Alternate => Operation::Alternate,
@@ -210,7 +208,6 @@ impl Inspector<'_> {
                 plan.extend(SHARED.map(|count| Request { count, cpus: vec![cpu; 2], ..one.clone() }));
             }
             if offer.kind == Kind::Spawn {
-                // Creator and created may run on both, and with a gap.
                 let (cpus, operation) = (self.settings.cpus.to_vec(), Operation::Spawn { gap_ns: GAP_NS });
                 plan.push(Request { count: COUNTS[1], operation, cpus, ..one.clone() });
             }
@@ -242,7 +239,7 @@ impl Inspector<'_> {
         Ok(Found { passes, operations: warmth.operations(), has_settled: warmth.has_settled() })
     }
 
-    /// A pass that takes as long as it should, or a pilot of it; whether it was long enough.
+    /// Performs one pass of about the requested span or a pilot; also returns whether it was long enough.
     fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(Pass, bool), AdapterError> {
         let span = self.settings.span;
         let pass = self.pass(pace.sized(request, span))?;
@@ -250,7 +247,7 @@ impl Inspector<'_> {
         Ok((pass, counts))
     }
 
-    /// Every pass has a seed of its own: an answer learnt by heart is wrong.
+    /// Performs a pass with a fresh seed, so that a memorised answer is wrong.
     fn pass(&mut self, request: Request) -> Result<Pass, AdapterError> {
         self.seed = self.seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
         let request = Request { seed: self.seed, ..request };
@@ -262,7 +259,7 @@ impl Inspector<'_> {
         process.pass(&request, &helpers, self.stop)
     }
 
-    /// Asks for something of each kind that is not offered, and after that for something that is: whoever has refused goes on.
+    /// Requests an unknown name of each kind, then a known one: the adapter has to continue after a refusal.
     fn refuses(&mut self, description: &Description) -> Result<(), AdapterError> {
         let Some(known) = description.offers.first() else { return Ok(()) };
         let request = |name: &str, operation: Operation| Request {
@@ -303,7 +300,7 @@ impl Inspector<'_> {
     }
 }
 
-/// Whether the roles did the work of some passes, of a runtime that has settled: by the one in the middle.
+/// Whether the roles did the work of a settled runtime, judged by the pass with the median share outside the roles.
 fn who_worked(passes: &[Pass]) -> Result<(), AdapterError> {
     let mut shares: Vec<(f64, f64)> = passes.iter().filter_map(|pass| pass.outside.zip(pass.late)).collect();
     shares.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,77 +1,75 @@
-//! [`Description`]: what an adapter says of itself and of what it offers.
+//! [`Description`]: the runtime and the offers of an adapter.
 
 use super::protocol::{Kind, Payload, VERSIONS, cut};
 use crate::external::is_word;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// What an adapter says of itself.
+/// Parsed output of `describe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// The version of the protocol that it speaks.
+    /// Index of its protocol version in `VERSIONS`.
     pub(super) version: usize,
-    /// Runtime and version, in its own words: `.NET 8.0.4`.
+    /// Runtime and version in its own words: `.NET 8.0.4`.
     pub runtime: String,
-    /// What it can perform, in its own order.
+    /// Its offers, in its order.
     pub offers: Vec<Offer>,
 }
 
-/// One thing that an adapter can perform.
+/// One item that an adapter can perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// Of which kind.
+    /// Kind.
     pub kind: Kind,
-    /// What it is called there: `semaphoreslim`.
+    /// Name without the runtime prefix: `semaphoreslim`.
     pub name: String,
-    /// What its messages may be; empty for what is no queue.
+    /// Payloads of a queue; empty for other kinds.
     pub payloads: Vec<Payload>,
-    /// Capacities that it may have; every one for what is no queue.
+    /// Capacities of a queue; any for other kinds.
     pub capacities: RangeInclusive<u64>,
 }
 
-/// Capacities above this are asked of nobody.
 pub(crate) const MAX_CAPACITY: u64 = u32::MAX as u64;
 const ANY: RangeInclusive<u64> = 1..=MAX_CAPACITY;
 
-/// More than any runtime has, of all kinds together.
+/// Maximum number of offers, more than any runtime has.
 const MAX_OFFERS: usize = 1_000;
-/// Characters of a name.
 const MAX_NAME: usize = 64;
 
-/// What is wrong with a description.
+/// Why a description is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
-    /// It begins with something else than the version.
+    /// The first line is not a known version.
     #[error("the first line of `describe` is {found}, and has to be `{}` or `{}`", VERSIONS[0], VERSIONS[1])]
     Version {
-        /// The line, in quotes; or that there is none.
+        /// The quoted line, or that it is missing.
         found: String,
     },
     /// The runtime is not named.
     #[error("`describe` does not name its runtime: add a line like `runtime .NET 8.0.4`")]
     NoRuntime,
-    /// Nothing is offered.
+    /// There are no offers.
     #[error(
         "`describe` offers nothing: add a line that begins with `queue`, `wait`, `wake`, `contend` or `spawn`"
     )]
     Nothing,
-    /// A line that says nothing known.
+    /// A line is invalid.
     #[error("line {number} of `describe` cannot be read: {reason}: {line:?}")]
     Line {
-        /// Which, from 1.
+        /// Line number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The fault.
         reason: &'static str,
-        /// The line, cut.
+        /// The line, truncated.
         line: String,
     },
-    /// More than anybody has.
+    /// There are too many offers.
     #[error("`describe` offers more than {MAX_OFFERS} things")]
     TooMany,
-    /// A name is there twice.
+    /// A name is offered twice.
     #[error("`describe` offers {} `{name}` twice", .kind.word())]
     Twice {
-        /// Of which kind.
+        /// Kind.
         kind: Kind,
         /// The name.
         name: String,
@@ -91,7 +89,7 @@ impl Description {
     /// ```
     ///
     /// # Errors
-    /// [`DescriptionError`]: what is wrong, and what to do.
+    /// [`DescriptionError`] with the fault and its remedy.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
         let mut lines = text.lines().map(str::trim_end).enumerate();
         let Some((_, first)) = lines.next() else {
@@ -143,18 +141,18 @@ impl Description {
         }
     }
 
-    /// What is offered under a name.
+    /// The offer of a kind with a name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&Offer> {
         self.of(kind).find(|offer| offer.name == name)
     }
 
-    /// Everything of a kind.
+    /// All offers of a kind.
     pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Offer> {
         self.offers.iter().filter(move |offer| offer.kind == kind)
     }
 }
 
-/// Why a queue with these payloads and capacities cannot be asked for this: a sentence; `None` where it can.
+/// Why a queue with these payloads and capacities cannot perform a request; `None` if it can.
 pub(crate) fn lack_of_queue(
     name: &str,
     payloads: &[Payload],
@@ -247,7 +245,7 @@ mod tests {
             Description::parse(&format!("{HEAD}wait {}\n", names.join(",")))
         };
         assert_eq!(many(MAX_OFFERS).unwrap().offers.len(), MAX_OFFERS);
-        // A set finds the last of them as fast as the first: of a list this takes minutes.
+        // A set of names keeps this linear: with a list it takes minutes.
         assert_eq!(many(120_000), Err(DescriptionError::TooMany));
         let long = "a".repeat(1_000_000);
         for text in [

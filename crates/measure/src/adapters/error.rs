@@ -1,53 +1,53 @@
-//! [`AdapterError`]: why an adapter has nothing to say, one sentence for each thing that can be wrong with it.
+//! [`AdapterError`]: why an adapter gave no result, one message for each possible fault.
 
 use super::description::DescriptionError;
 use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::io;
 use std::time::Duration;
 
-/// Why an adapter has nothing to say.
+/// Why an adapter gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum AdapterError {
     /// It could not be started.
     #[error("`{program}` could not be started: {source}{}", separate(program))]
     NotStarted {
-        /// Which program.
+        /// The program.
         program: String,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Its description cannot be read.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// It describes itself and does not end well.
+    /// `describe` ended with a failure.
     #[error("`describe` ended with {end}{}", after(.said))]
     DescribeFailed {
-        /// How it ended.
+        /// Exit status or signal.
         end: String,
         /// The last line of its standard error.
         said: String,
     },
-    /// What is asked for is not offered.
+    /// The requested item is not offered.
     #[error("the adapter does not offer {what}")]
     NotOffered {
-        /// What.
+        /// The requested item.
         what: String,
     },
-    /// A request that no adapter can fulfil was not answered as it has to be.
+    /// A request that no adapter can fulfil was not answered with `error`.
     #[error("it was asked for {request}, which it does not offer: {why}")]
     Unknown {
-        /// What was asked.
+        /// The request.
         request: String,
-        /// What came.
+        /// The fault in the answer.
         why: Box<AdapterError>,
     },
-    /// It did what nobody offers.
+    /// It performed a pass under a name that it does not offer.
     #[error("it performed a pass of a name that it does not offer; it has to answer with `error`")]
     NotRefused,
-    /// It says why it cannot do what was asked.
+    /// It refused the request with a reason.
     #[error("the adapter refuses{}", because(text))]
     Refused {
-        /// Its words.
+        /// The reason in its own words.
         text: String,
     },
     /// It did not answer within the limit; it was killed.
@@ -55,152 +55,152 @@ pub enum AdapterError {
     Hung {
         /// The limit.
         limit: Duration,
-        /// What should have come.
+        /// The expected line.
         awaited: &'static str,
     },
     /// It ended in the middle of a pass.
     #[error("it ended with {end} while {awaited} was awaited{}", after(.said))]
     Crashed {
-        /// How it ended.
+        /// Exit status or signal.
         end: String,
-        /// What should have come.
+        /// The expected line.
         awaited: &'static str,
         /// The last line of its standard error.
         said: String,
     },
-    /// It closed a pipe and lives on; it was killed.
+    /// It closed a pipe but kept running; it was killed.
     #[error(
         "it closed its standard {stream} while {awaited} was awaited, and went on running; it was killed"
     )]
     ClosedPipe {
         /// `input` or `output`.
         stream: &'static str,
-        /// What should have come.
+        /// The expected line.
         awaited: &'static str,
     },
-    /// A line without end.
+    /// It printed a line that exceeds the limit.
     #[error("it printed a line of more than {most} bytes; it was killed")]
     LongLine {
-        /// What a line may have.
+        /// Maximum length of a line in bytes.
         most: usize,
     },
-    /// Another line than the one that should come.
+    /// It printed a different line than the expected one.
     #[error("it printed {line:?} where {awaited} was awaited")]
     Unexpected {
-        /// The line, cut.
+        /// The line, truncated.
         line: String,
-        /// What should have come.
+        /// The expected line.
         awaited: &'static str,
     },
-    /// What is said once was said twice.
+    /// It printed a line twice that may appear only once per pass.
     #[error("it printed {line:?}, and had said that before in the same pass")]
     Repeated {
-        /// The line, cut.
+        /// The line, truncated.
         line: String,
     },
-    /// Notes without end.
+    /// It printed too many `note` lines.
     #[error("it printed more than {most} lines `note` in one pass")]
     ManyNotes {
-        /// How many it may print.
+        /// Maximum number of notes.
         most: usize,
     },
-    /// A description without end.
+    /// Its description exceeds the limit.
     #[error("`describe` printed more than {most} bytes")]
     LongDescription {
-        /// What it may have.
+        /// Maximum size in bytes.
         most: usize,
     },
-    /// Something is missing before `done`.
+    /// A required line is missing before `done`.
     #[error("`done` came without {missing}")]
     Incomplete {
-        /// The line that did not come.
+        /// The missing line.
         missing: &'static str,
     },
-    /// It printed before it was told to begin.
+    /// It printed a line before `go`.
     #[error(
         "it printed {line:?} before it was told to go: what it says was made before its threads were bound"
     )]
     Early {
-        /// The line, cut.
+        /// The line, truncated.
         line: String,
     },
-    /// It printed when nothing was asked.
+    /// It printed a line between two passes.
     #[error("it printed {line:?} between two passes, when nothing was asked")]
     Unasked {
-        /// The line, cut.
+        /// The line, truncated.
         line: String,
     },
-    /// It answers something else than was asked.
+    /// It answered with the number of another pass.
     #[error("it answered pass {said} when pass {asked} was asked for")]
     OtherPass {
-        /// What was asked.
+        /// Requested pass.
         asked: u64,
-        /// What was answered.
+        /// Answered pass.
         said: u64,
     },
-    /// It did more or less than was asked.
+    /// It performed more or fewer operations than requested.
     #[error("it counted {said} operations where {asked} were asked for")]
     WrongCount {
-        /// What was asked.
+        /// Requested operations.
         asked: u64,
-        /// What was counted.
+        /// Reported operations.
         said: u64,
     },
-    /// Messages were lost, doubled or damaged.
+    /// The sum of the received numbers is wrong: messages were lost, doubled or damaged.
     #[error(
         "the numbers that arrived add up to {said}, and {count} from seed {seed} to {expected}: messages were lost, doubled or damaged"
     )]
     WrongSum {
-        /// How many they are.
+        /// Number of messages.
         count: u64,
-        /// Where they begin.
+        /// Seed of the numbers.
         seed: u32,
-        /// What they add up to.
+        /// The correct sum.
         expected: u64,
-        /// What it says.
+        /// The reported sum.
         said: u64,
     },
-    /// Not every operation was timed.
+    /// The number of individually timed operations is wrong.
     #[error("it timed {said} single operations{} where {asked} were asked for", of(name))]
     WrongEvents {
-        /// The name of their distribution; empty where there is none.
+        /// Name of the distribution; empty for the unnamed one.
         name: String,
-        /// What was asked.
+        /// Requested number.
         asked: u64,
-        /// What was timed.
+        /// Reported number.
         said: u64,
     },
-    /// Single operations took longer than all together.
+    /// The timed operations took longer than the whole pass.
     #[error("single operations took {events_ns} ns in all, and the pass {ns} ns by the same clock")]
     LongEvents {
-        /// Their sum.
+        /// Sum of the operations.
         events_ns: u64,
-        /// The pass.
+        /// Duration of the pass.
         ns: u64,
     },
-    /// Single operations took next to nothing.
+    /// The timed operations took almost no time compared with the pass.
     #[error(
         "single operations took {} in all, and the pass {}: are both in nanoseconds?", span(*events_ns), span(*ns)
     )]
     ShortEvents {
-        /// Their sum.
+        /// Sum of the operations.
         events_ns: u64,
-        /// The pass.
+        /// Duration of the pass.
         ns: u64,
     },
-    /// The waker did not wait.
+    /// The waker did not wait for the gaps.
     #[error(
         "the pass took {}, its wake-ups {} and their gaps {}: role 0 has to let each gap pass before it wakes", span(*ns), span(*events_ns), span(*gaps_ns)
     )]
     ShortGaps {
-        /// The pass.
+        /// Duration of the pass.
         ns: u64,
-        /// Its wake-ups.
+        /// Sum of the wake-ups.
         events_ns: u64,
-        /// Its gaps.
+        /// Sum of the gaps.
         gaps_ns: u64,
     },
-    /// New threads ran, or their creator went on, after their end was known.
+    /// New threads started, or their creator continued, only after their end was known.
     #[error(
         "of creations `{name}` is {} in all and `join` {}: both begin with the creation, and `join` ends last",
         span(*ns), span(*join_ns)
@@ -208,182 +208,181 @@ pub enum AdapterError {
     EarlyJoin {
         /// `cost` or `latency`.
         name: &'static str,
-        /// How long those took in all.
+        /// Sum of `cost` or `latency`.
         ns: u64,
-        /// How long it took in all until the ends were known.
+        /// Sum of `join`: the time until the end of each thread was known.
         join_ns: u64,
     },
-    /// The time is not what passed.
+    /// The reported duration differs from the one measured here.
     #[error("it says that the pass took {}, and {} passed here (attempt {times})", span(*said_ns), span(*passed_ns))]
     FalseTime {
-        /// What it says.
+        /// Reported duration.
         said_ns: u64,
-        /// What passed.
+        /// Measured duration.
         passed_ns: u64,
-        /// In which pass in a row.
+        /// Number of consecutive passes with this fault.
         times: u32,
     },
-    /// A thread of somebody else.
+    /// The printed thread belongs to a process outside the adapter.
     #[error(
         "thread {thread}, printed for role {role}, belongs to process {owner}, which is not the adapter nor a child of it"
     )]
     ForeignThread {
-        /// The role.
+        /// Role.
         role: usize,
-        /// The thread.
+        /// Thread.
         thread: u32,
-        /// Whose it is.
+        /// Process that owns the thread.
         owner: u32,
     },
-    /// A thread that is not there.
+    /// The printed thread does not exist.
     #[error("thread {thread}, printed for role {role}, does not exist")]
     NoThread {
-        /// The role.
+        /// Role.
         role: usize,
-        /// The thread.
+        /// Thread.
         thread: u32,
     },
-    /// Memory does not hold what was added.
+    /// The final value in memory differs from the number of additions.
     #[error(
         "{made} additions were made, and the number in memory is {found}: additions were lost or made twice"
     )]
     WrongTotal {
-        /// What the roles added.
+        /// Additions that the roles report.
         made: u64,
-        /// What stands in memory.
+        /// Value in memory.
         found: u64,
     },
-    /// What the roles say that they did does not fit the pass.
+    /// The `ops` lines of the roles contradict the pass.
     #[error("the lines `ops` do not fit the pass: {0}")]
     WrongShares(String),
-    /// One thread for two roles.
+    /// Two roles printed the same thread.
     #[error("two roles printed thread {thread}: each needs a thread of its own")]
     OneThread {
-        /// The thread.
+        /// Thread.
         thread: u32,
     },
-    /// The thread of a role ended before it was looked at.
+    /// The thread of a role ended before its CPU time was read.
     #[error("thread {thread} of role {role} ended before the pass was over: what it used cannot be told")]
     RoleEnded {
-        /// The role.
+        /// Role.
         role: usize,
-        /// The thread.
+        /// Thread.
         thread: u32,
     },
-    /// The system does not bind a thread.
+    /// The system refused to pin a thread.
     #[error("thread {thread} of role {role} could not be bound to {}: {source}", .place.named())]
     NotPinned {
-        /// The role.
+        /// Role.
         role: usize,
-        /// The thread.
+        /// Thread.
         thread: u32,
-        /// Where it should run.
+        /// Requested CPUs.
         place: CpuSet,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A thread was bound anew behind our back.
+    /// The adapter changed the affinity of a thread that had been pinned.
     #[error(
         "thread {thread} of role {role} was bound to {}, and was allowed on {mask} after the pass: the adapter bound it anew",
         .place.named()
     )]
     Rebound {
-        /// The role.
+        /// Role.
         role: usize,
-        /// The thread.
+        /// Thread.
         thread: u32,
-        /// Where it was bound.
+        /// CPUs to which it was pinned.
         place: CpuSet,
-        /// Where it may run now.
+        /// Its affinity after the pass.
         mask: CpuSet,
     },
-    /// A thread left its CPU during the pass, and may have come back.
+    /// A thread left its CPU during the pass; it may have returned.
     #[error(
         "thread {thread} of role {role} left {} during the pass (attempt {times}): a role has to stay where it was bound",
         .place.named()
     )]
     Moved {
-        /// The role.
+        /// Role.
         role: usize,
-        /// The thread.
+        /// Thread.
         thread: u32,
-        /// Where it was bound.
+        /// CPUs to which it was pinned.
         place: CpuSet,
-        /// In which pass in a row.
+        /// Number of consecutive passes with this fault.
         times: u32,
     },
-    /// Threads that began during the pass did the work.
+    /// Threads created during the pass did the work.
     #[error(
         "{:.0} % of the CPU time was used by threads that began after `go`: the work has to be done by the threads that were printed",
         100.0 * .share
     )]
     LateThreads {
-        /// Their share of CPU time.
+        /// Their share of the CPU time.
         share: f64,
     },
-    /// Other threads did the work.
+    /// Threads other than the roles did the work.
     #[error(
         "{:.0} % of the CPU time was used outside of the two threads that were printed: the work is done elsewhere",
         100.0 * .share
     )]
     WorkedElsewhere {
-        /// The share of CPU time outside of the roles.
+        /// Share of the CPU time outside the roles.
         share: f64,
     },
-    /// A role did nothing.
+    /// A role did none of the work.
     #[error(
         "role {role}, thread {thread}, used {used_ns} ns of CPU time for {count} operations: it did not do its part of them"
     )]
     IdleRole {
-        /// The role.
+        /// Role.
         role: usize,
-        /// Its thread.
+        /// Thread.
         thread: u32,
-        /// What it used.
+        /// Its CPU time.
         used_ns: u64,
         /// Operations of the pass.
         count: u64,
     },
-    /// A read of the clock that costs more than what it times, or less than nothing.
+    /// The reported cost of a clock read is negative or exceeds the operations that it times.
     #[error("`note clock_ns {said}` cannot be what a read of the clock costs: {}", clock(*mean_ns))]
     FalseClock {
-        /// What it says, as text.
+        /// The reported text.
         said: String,
-        /// What it can be at most, in nanoseconds, as single operations show, where each was timed.
+        /// Upper limit in nanoseconds, from the individually timed operations; `None` without them.
         mean_ns: Option<f64>,
     },
-    /// Processes outlive it.
+    /// Its child processes outlived it.
     #[error("it left {} behind, which outlived it; {}", processes(*left), if *left == 1 { "it was killed" } else { "they were killed" })]
     LeftBehind {
-        /// How many.
+        /// Number of processes.
         left: usize,
     },
-    /// It does not end when its input does.
+    /// It did not end when its input was closed, but ended on SIGTERM.
     #[error("it did not end within {} s after its input was closed, and ended on SIGTERM: it has to end by itself", .patience.as_secs_f64())]
     Stayed {
-        /// How long it had.
+        /// Time that it had to end.
         patience: Duration,
     },
-    /// It ends by no means.
+    /// It ended neither when its input was closed nor on SIGTERM.
     #[error("it did not end after its input was closed, nor on SIGTERM; it was killed")]
     IgnoredSigterm,
-    /// Somebody wished to end.
+    /// The user interrupted the run.
     #[error("interrupted")]
     Interrupted,
-    /// It had too little of a budget to say anything of it.
+    /// The time budget left too little time for a first pass.
     #[error("the budget left no time for it")]
     NoTime,
-    /// The system does not let us watch it.
+    /// The system refused an operation needed to watch it.
     #[error("the system refused to {what}: {source}")]
     System {
-        /// What was tried, ready to follow "to".
+        /// The operation, worded to follow "refused to".
         what: &'static str,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// A cell without a number says why.
 impl From<AdapterError> for TrialFailure {
     fn from(error: AdapterError) -> TrialFailure {
         match error {
@@ -403,7 +402,7 @@ impl From<AdapterError> for TrialFailure {
 }
 
 impl AdapterError {
-    /// What the system said where it refused to start or watch it.
+    /// Error number if the system refused to start or watch it.
     fn errno(&self) -> Option<i32> {
         match self {
             AdapterError::NotStarted { source, .. } | AdapterError::System { source, .. } => {
@@ -413,8 +412,8 @@ impl AdapterError {
         }
     }
 
-    /// What happened, in words that name nothing of the adapter's command, lines and messages; and those of them that say
-    /// more, which may be private.
+    /// Splits the message into a reason that contains nothing of the adapter's command, lines and messages, and the
+    /// remaining words, which may be private.
     pub(super) fn parted(&self) -> (String, String) {
         let (reason, words) = match self {
             AdapterError::NotStarted { program, source } => {
@@ -452,7 +451,6 @@ fn because(text: &str) -> String {
     if text.is_empty() { ", and does not say why".to_owned() } else { format!(": {text}") }
 }
 
-/// Which distribution.
 fn of(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" of `{name}`") }
 }
@@ -461,7 +459,7 @@ fn after(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; its last words: {said}") }
 }
 
-/// What to do about a command that was quoted as one word.
+/// Hint for a command that was quoted as one word.
 fn separate(program: &str) -> &'static str {
     match program.contains(char::is_whitespace) {
         true => "; write the program and its arguments as separate words, without quotes around them",

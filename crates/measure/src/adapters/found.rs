@@ -1,4 +1,4 @@
-//! [`Found`]: which adapters are here, and what is missing of the others.
+//! [`Found`]: availability of each adapter.
 
 use super::catalogue::{Catalogue, Origin, Recipe};
 use super::description::Description;
@@ -8,39 +8,39 @@ use super::workshop::{Ready, Unready, Workshop};
 use crate::stop::Stop;
 use coretalk_model::TrialFailure;
 
-/// An adapter of a catalogue.
+/// One adapter of a catalogue and its availability.
 #[derive(Debug)]
 pub struct Found {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whose it is.
+    /// Where it comes from.
     pub origin: Origin,
-    /// What it offers; or why it cannot.
+    /// Its offer, or why it is unavailable.
     pub outcome: Result<Offered, Lacking>,
 }
 
-/// An adapter that is here.
+/// An available adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
     /// How it is started.
     pub ready: Ready,
-    /// What it says.
+    /// Its description.
     pub description: Description,
 }
 
-/// Why an adapter is not here.
+/// Why an adapter is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Lacking {
-    /// It cannot be started.
+    /// It could not be prepared.
     #[error(transparent)]
     Unready(#[from] Unready),
-    /// It does not say what it offers.
+    /// It could not be started or described.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
 }
 
 impl Offered {
-    /// Which version of the runtime it is, and of what compiled it.
+    /// Versions of the runtime and of its compiler.
     pub fn version(&self) -> String {
         let runtime = &self.description.runtime;
         match &self.ready.version {
@@ -51,12 +51,12 @@ impl Offered {
 }
 
 impl Lacking {
-    /// Whether somebody wished to end.
+    /// Whether the user interrupted the run.
     pub fn is_interrupted(&self) -> bool {
         matches!(self, Lacking::Unready(Unready::Interrupted) | Lacking::Adapter(AdapterError::Interrupted))
     }
 
-    /// Why a cell has no number. What names the adapter's command or repeats what it said is apart from the reason.
+    /// The trial's failure. Text with the adapter's command or output is separate from the reason.
     pub(super) fn failure(&self) -> TrialFailure {
         let (reason, words) = match self {
             Lacking::Adapter(error) => error.parted(),
@@ -72,7 +72,7 @@ impl Lacking {
     }
 }
 
-/// Makes every adapter of a catalogue ready and asks what it offers; `building` hears of each that has to be built.
+/// Prepares every adapter of a catalogue and asks for its description; calls `building` before each build.
 pub fn find_all(
     catalogue: &Catalogue,
     workshop: &Workshop<'_>,
@@ -92,10 +92,10 @@ pub fn find_all(
     all
 }
 
-/// Makes an adapter ready and asks what it offers.
+/// Prepares an adapter and asks for its description.
 ///
 /// # Errors
-/// [`Lacking`]: what is missing, or what is wrong.
+/// [`Lacking`] with what is missing or failed.
 pub fn find(
     recipe: &Recipe,
     workshop: &Workshop<'_>,

@@ -1,4 +1,4 @@
-//! [`Lines`]: what an adapter prints, line by line, never waited for beyond a deadline and never kept beyond a length.
+//! [`Lines`]: reads the output of an adapter by line, with a deadline and a maximum length.
 
 use super::protocol::cut;
 use crate::stop::Stop;
@@ -8,45 +8,32 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ChildStderr;
 use std::time::{Duration, Instant};
 
-/// A line has at most so many bytes: events of a pass fit, and what has no end takes no memory.
+/// Maximum bytes of a line: enough for the events of a pass, and bounds the memory.
 pub(super) const MAX_BYTES: usize = 1 << 20;
-/// Bytes of standard error that are kept, of its end: what is shown of it is its last line.
+/// Bytes kept from the end of standard error; only its last line is shown.
 const KEPT: usize = 4 << 10;
-/// How often the request to end is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What an adapter prints.
 pub(super) struct Lines {
     stdout: Option<File>,
     stderr: Option<File>,
     buffer: Vec<u8>,
-    /// Bytes at the front of the buffer that were handed out.
+    /// Bytes at the front of the buffer already returned.
     used: usize,
-    /// When the last bytes arrived.
     arrived: Instant,
     said: Vec<u8>,
 }
 
-/// Why there is no line.
 #[derive(Debug)]
 pub(super) enum NoLine {
-    /// None came in time.
     Deadline,
-    /// None will come: the pipe is closed.
     Closed,
-    /// It is longer than a line may be.
     TooLong,
-    /// Somebody wishes to end.
     Stopped,
-    /// The system refuses.
     Failed(io::Error),
 }
 
 impl Lines {
-    /// Reads from two pipes.
-    ///
-    /// # Errors
-    /// The system's reason.
     pub(super) fn new(stdout: OwnedFd, stderr: ChildStderr) -> io::Result<Lines> {
         let stderr = OwnedFd::from(stderr);
         unblock(&stdout)?;
@@ -55,7 +42,7 @@ impl Lines {
         Ok(Lines { stdout, stderr, buffer: Vec::new(), used: 0, arrived: Instant::now(), said: Vec::new() })
     }
 
-    /// The next line, without its end, and when it was there.
+    /// The next line without its newline, and its time of arrival.
     pub(super) fn next(
         &mut self,
         deadline: Instant,
@@ -84,7 +71,7 @@ impl Lines {
         }
     }
 
-    /// The line that is there already, or its beginning; `None` where nothing is.
+    /// The pending line or its beginning, without waiting; `None` if there is none.
     pub(super) fn waiting(&mut self) -> io::Result<Option<String>> {
         self.wait(Duration::ZERO)?;
         let rest = &self.buffer[self.used..];
@@ -92,9 +79,8 @@ impl Lines {
         Ok((!rest.is_empty()).then(|| String::from_utf8_lossy(line).into_owned()))
     }
 
-    /// The last line of standard error that is not empty.
     pub(super) fn last_words(&mut self) -> String {
-        // What cannot be read any more adds nothing.
+        // On failure the text read so far is used.
         let _ = self.read_stderr();
         let said = String::from_utf8_lossy(&self.said);
         said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut).unwrap_or_default()
@@ -143,7 +129,7 @@ impl Lines {
         let ended = pipe.by_ref().take(room).read_to_end(&mut self.buffer);
         self.arrived = Instant::now();
         match ended {
-            // All the room was used, or the pipe is closed.
+            // Less than requested: the pipe is closed.
             Ok(read) if (read as u64) < room => self.stdout = None,
             Ok(_) => {}
             Err(error) if is_transient(&error) => {}
@@ -154,7 +140,7 @@ impl Lines {
 
     fn read_stderr(&mut self) -> io::Result<()> {
         let mut chunk = [0; KEPT];
-        // As much as a pipe holds many times over: whoever complains without end does not keep us.
+        // Many times the capacity of a pipe: endless output must not block this process.
         for _ in 0..256 {
             let Some(pipe) = &mut self.stderr else { return Ok(()) };
             match pipe.read(&mut chunk) {

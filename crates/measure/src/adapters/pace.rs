@@ -1,70 +1,66 @@
-//! [`Pace`]: how many operations a pass should have. [`Warmth`]: whether a runtime has settled.
+//! [`Pace`]: the number of operations per pass. [`Warmth`]: whether a runtime has settled.
 
 use super::pass::Pass;
 use super::protocol::{Kind, Request};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The first pass of anything: two spinning threads on one CPU were seen to take 74 ms for a round trip.
+/// Operations of the first pass: two spinning threads on one CPU took up to 74 ms per round trip.
 const FIRST: u64 = 8;
-/// So many times as many operations as before, at most: what grows with the count (a full queue, a collection of garbage)
-/// shows before it takes minutes.
+/// Maximum growth from pass to pass: a full queue or garbage collection shows before it takes minutes.
 const GROWTH: u64 = 8;
-/// A pass that took this share of the time that it should take is no pilot.
+/// Minimum share of the requested span for a pass that counts; shorter ones are pilots.
 const ENOUGH: f64 = 0.5;
 
-/// Creations of a pass, however long they take: two that are not the first.
+/// Minimum creations per pass: two besides the first, regardless of duration.
 const MIN_CREATIONS: u64 = 3;
 
-/// How many operations a pass should have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pace {
     last: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// The request of the next pass, which should take so long and do no more than this one.
+    /// The request of the next pass, with about `span` duration and at most the operations of `request`.
     pub(super) fn sized(&self, request: &Request, span: Duration) -> Request {
         let count = match request.operation.kind() {
-            // It goes on for a time, whatever is done in it.
             Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
-            // The first creation of a pass is cold and has a distribution of its own.
+            // The first creation is cold and has its own distribution.
             Kind::Spawn => self.count(span, request.count).max(MIN_CREATIONS).min(request.count),
             _ => self.count(span, request.count),
         };
         Request { count, ..request.clone() }
     }
 
-    /// The count of the next pass, which should take so long and may have so many operations.
     fn count(&self, span: Duration, most: u64) -> u64 {
         let Some((count, ns)) = self.last else { return FIRST.min(most) };
         let wished = span.as_nanos() as f64 * count as f64 / ns.max(1) as f64;
         (wished as u64).clamp(1, GROWTH * count).clamp(1, most)
     }
 
-    /// Takes note of a pass. Whether it was long enough to be one that counts.
+    /// Records a pass; returns whether it was long enough to count.
     pub(super) fn note(&mut self, pass: &Pass, span: Duration, most: u64) -> bool {
         self.last = Some((pass.count, pass.ns));
         pass.count == most || pass.ns as f64 >= ENOUGH * span.as_nanos() as f64
     }
 }
 
-/// Warm is what has run for so long, …
+/// Minimum run time until a runtime counts as settled.
 const WARM_NS: u64 = 1_000_000_000;
-/// … has done so many operations, …
+/// Minimum number of operations until then.
 const WARM_OPERATIONS: u64 = 500_000;
-/// … or, of wake-ups and creations, which take so much longer, so many, …
+/// Minimum number of wake-ups or creations, which take much longer than other operations.
 const WARM_WAKE_UPS: u64 = 20_000;
-/// … and shows no trend over so many passes.
+/// Number of recent passes tested for a trend.
 const PASSES: usize = 12;
-/// Of quiet passes alone where there are so many of them.
+/// Minimum number of passes; if this many are quiet, only those are tested.
 const MIN_QUIET: usize = 8;
-/// A pass is quiet if its roles were kept waiting for a CPU for less than this share of it.
+/// Maximum share of a quiet pass that its roles waited for a CPU.
 const QUIET: f64 = 0.05;
-/// How far Kendall's S may lie from zero, in standard deviations: 1 % of passes without a trend lie beyond.
+/// Critical value of Kendall's S in standard deviations: 0.5 % of passes without a trend exceed it.
 const FAR: f64 = 2.576;
 
-/// Whether a runtime has settled, by what it did of one kind.
+/// Warm-up state of a runtime for one kind of operation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Warmth {
     operations: u64,
@@ -74,7 +70,7 @@ pub(super) struct Warmth {
 }
 
 impl Warmth {
-    /// Takes note of a pass; `shared` where both roles have one CPU.
+    /// Records a pass; `shared` if both roles have the same CPU.
     pub(super) fn note(&mut self, pass: &Pass, kind: Kind, shared: bool) {
         self.operations += pass.count;
         self.ns += pass.ns;
@@ -89,18 +85,17 @@ impl Warmth {
         self.has_settled |= self.ns >= WARM_NS && self.operations >= enough && !self.has_trend();
     }
 
-    /// Whether it has settled; what has done so once stays so.
+    /// Whether it has settled; stays true.
     pub(super) fn has_settled(&self) -> bool {
         self.has_settled
     }
 
-    /// Operations so far.
     pub(super) fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Whether passes get faster: the test of Mann (Econometrica 13, 1945) over Kendall's S. Fewer passes than are needed
-    /// have one, as far as is known.
+    /// Whether passes get faster: the test of Mann (Econometrica 13, 1945) with Kendall's S. True while there are too
+    /// few passes.
     fn has_trend(&self) -> bool {
         let quiet: Vec<f64> = self.recent.iter().filter(|(_, quiet)| *quiet).map(|(ns, _)| *ns).collect();
         let all: Vec<f64> = self.recent.iter().map(|(ns, _)| *ns).collect();

@@ -1,23 +1,23 @@
-//! Where the threads of an adapter run: the roles on their CPUs, all others away from these where there is room.
+//! Affinity of an adapter's threads: roles on their CPUs, all others elsewhere where possible.
 
 use super::error::AdapterError;
 use super::tree::{Tree, Whereabouts, cpu_of, owner};
 use crate::host::affinity;
 use coretalk_model::{CpuId, CpuSet};
 
-/// Where the other threads of an adapter may run: collectors of garbage, compilers, the one that reads requests.
+/// CPUs of the adapter's other threads: garbage collectors, compilers, the reader of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Helpers {
-    /// On the allowed CPUs that are not measured; where all are, on all.
+    /// The allowed CPUs that are not measured, or all if every allowed CPU is measured.
     Apart,
-    /// On these.
+    /// The given CPUs.
     On(CpuSet),
-    /// On the measured ones.
+    /// The measured CPUs.
     Measured,
 }
 
 impl Helpers {
-    /// Where they run while these CPUs are measured.
+    /// The CPUs while `measured` are in use.
     pub fn during(&self, allowed: &CpuSet, measured: &[CpuId]) -> CpuSet {
         let measured: CpuSet = measured.iter().copied().collect();
         match self {
@@ -29,10 +29,7 @@ impl Helpers {
     }
 }
 
-/// Binds every role, proves it, and sends all other threads where helpers run.
-///
-/// # Errors
-/// [`AdapterError`]: a thread that is not the adapter's, or is not there, or cannot be bound.
+/// Pins every role, verifies its affinity and moves all other threads to `helpers`.
 pub(super) fn bind(
     root: u32,
     roles: &[u32],
@@ -47,7 +44,7 @@ pub(super) fn bind(
     for (role, &thread) in roles.iter().enumerate() {
         if !tree.threads.contains_key(&thread) {
             match owner(thread) {
-                // It has begun since.
+                // The thread began after the snapshot.
                 Some(owner) if tree.processes.contains_key(&owner) => {}
                 Some(owner) => return Err(AdapterError::ForeignThread { role, thread, owner }),
                 None => return Err(AdapterError::NoThread { role, thread }),
@@ -64,7 +61,7 @@ pub(super) fn bind(
         }
     }
     for &thread in tree.threads.keys().filter(|thread| !roles.contains(thread)) {
-        // Whoever has ended meanwhile needs no place, and what the system refuses shows in the share of CPU time.
+        // A thread may have ended meanwhile; a refusal shows in the share of CPU time.
         if affinity::mask_of(thread as i32).is_ok_and(|mask| mask != *helpers) {
             let _ = affinity::set_mask_of(thread as i32, helpers);
         }
@@ -72,10 +69,6 @@ pub(super) fn bind(
     Ok(())
 }
 
-/// Proves that every role is still bound.
-///
-/// # Errors
-/// [`AdapterError::Rebound`], or [`AdapterError::RoleEnded`] where one is gone.
 pub(super) fn prove(roles: &[u32], places: &[CpuSet]) -> Result<(), AdapterError> {
     for ((role, &thread), place) in roles.iter().enumerate().zip(places) {
         let mask = affinity::mask_of(thread as i32).map_err(|_| AdapterError::RoleEnded { role, thread })?;
@@ -86,25 +79,23 @@ pub(super) fn prove(roles: &[u32], places: &[CpuSet]) -> Result<(), AdapterError
     Ok(())
 }
 
-/// Whether the threads of the roles stayed where they were bound while they performed a pass.
 #[derive(Debug, Clone)]
 pub(super) struct Stay {
     roles: Vec<u32>,
     places: Vec<CpuSet>,
     before: Vec<Whereabouts>,
-    /// Where the system counts no migrations: how often all were looked at, and the first that was elsewhere.
+    /// Number of samples and first role seen elsewhere, used where the system does not count migrations.
     samples: u64,
     stray: Option<usize>,
 }
 
 impl Stay {
-    /// Begins to watch them, which are bound and wait.
     pub(super) fn begin(roles: &[u32], places: &[CpuSet]) -> Stay {
         let before = roles.iter().copied().map(Whereabouts::of).collect();
         Stay { roles: roles.to_vec(), places: places.to_vec(), before, samples: 0, stray: None }
     }
 
-    /// Looks where they are, where the system counts no migrations; each look costs 20 µs of another CPU's time.
+    /// Samples the CPUs of the roles where migrations are not counted; each sample costs 20 µs on another CPU.
     pub(super) fn look(&mut self) {
         if self.before.iter().all(|before| before.migrations.is_some()) {
             return;
@@ -114,21 +105,18 @@ impl Stay {
         self.stray = self.stray.or_else(|| (0..self.roles.len()).find(is_away));
     }
 
-    /// Whether a role is on a CPU that is not its own. One that slept elsewhere when it was bound is there until it wakes.
+    /// Whether a role is on a wrong CPU. A thread that slept on another CPU when pinned stays there until it wakes.
     fn is_away(&self, role: usize, now: Option<CpuId>) -> bool {
         now.is_some_and(|cpu| !self.places[role].contains(cpu)) && now != self.before[role].cpu
     }
 
-    /// How often they were looked at during the pass; `None` where their moves were counted.
-    ///
-    /// # Errors
-    /// [`AdapterError::Moved`]: a role was on another CPU than its own.
+    /// The number of samples, `None` if migrations were counted; an error if a role left its CPUs.
     pub(super) fn end(self) -> Result<Option<u64>, AdapterError> {
         for (role, &thread) in self.roles.iter().enumerate() {
             let (before, after, place) = (self.before[role], Whereabouts::of(thread), &self.places[role]);
             let moves =
                 before.migrations.zip(after.migrations).map(|(before, after)| after - before.min(after));
-            // A thread that slept on another CPU when it was bound moves once, as it wakes; on several it may move.
+            // A thread that slept on another CPU when pinned migrates once as it wakes.
             let expected = u64::from(before.cpu.is_none_or(|cpu| !place.contains(cpu)));
             if self.is_away(role, after.cpu)
                 || self.stray == Some(role)

@@ -1,7 +1,7 @@
 //! [`Pool`]: several processes of one adapter, which perform passes in turn.
 //!
-//! Each process of a runtime settles at a speed of its own (three of Java's: 80, 109 and 125 ns a message), so that passes
-//! of one process say how that one settled, and no more.
+//! Each process of a runtime settles at its own speed (three Java processes: 80, 109 and 125 ns per message), so the
+//! passes of a single process are not representative.
 
 use super::Adapter;
 use super::description::Description;
@@ -16,27 +16,26 @@ use coretalk_model::{CpuId, CpuSet, Flag};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Processes where nothing else is asked for.
+/// Default number of processes.
 pub const FORKS: usize = 5;
-/// How long a process may take to settle, of each thing that it performs, before its passes carry a flag instead.
+/// Maximum warm-up of a process for each item that it performs; afterwards its passes carry a flag.
 pub const WARM_UP: Duration = Duration::from_secs(5);
-/// The passes of a warm-up.
 const WARM_SPAN: Duration = Duration::from_millis(40);
-/// Before wake-ups and creations of a warm-up the gap is at most so long: 20,000 of them would take minutes else.
+/// Maximum gap before wake-ups and creations during warm-up: 20,000 of them would otherwise take minutes.
 const WARM_GAP_NS: u64 = 20_000;
-/// Queues of a warm-up have at least so many places, if they may: both threads on one CPU take long over few.
+/// Minimum capacity of queues during warm-up, if allowed: small queues are slow when both threads share a CPU.
 const WARM_CAPACITY: u64 = 1_000;
 
-/// How a pool is made.
+/// Settings of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolSettings {
-    /// How many processes.
+    /// Number of processes.
     pub forks: usize,
-    /// How each is started.
+    /// How each process is started.
     pub start: StartSettings,
-    /// Where their other threads run.
+    /// CPUs of their other threads.
     pub helpers: Helpers,
-    /// How long each may take to settle, of each thing that it performs.
+    /// Maximum warm-up of each process for each item that it performs.
     pub warm_up: Duration,
 }
 
@@ -49,53 +48,50 @@ pub struct Pool {
     turns: BTreeMap<Key, usize>,
 }
 
-/// One process, and what is known of it.
 struct Fork {
     process: Process,
     paces: BTreeMap<Key, Pace>,
     warmths: BTreeMap<Code, Warm>,
 }
 
-/// How far a process has come with something.
 #[derive(Default)]
 struct Warm {
     warmth: Warmth,
-    /// Whether it had its time.
     was_tried: bool,
 }
 
-/// What takes equally long.
+/// Requests with equal key take equally long.
 type Key = (String, Operation, Events, Vec<CpuId>);
-/// What a runtime compiles once.
+/// Requests with equal code share compiled code.
 type Code = (String, Kind, Option<Payload>, Events);
 
 impl Pool {
-    /// Asks an adapter what it offers. Its processes start when they are first needed, in the thread that needs them, and
-    /// end with that thread, or with the pool.
+    /// Asks an adapter for its description. Processes start on first use in the calling thread and end with that thread
+    /// or with the pool.
     ///
     /// # Errors
-    /// [`AdapterError`]: it cannot be started, or cannot be understood.
+    /// [`AdapterError`] if it cannot be started or its answer is invalid.
     pub fn start(adapter: &Adapter, settings: PoolSettings, stop: &Stop) -> Result<Pool, AdapterError> {
         Ok(Pool::of(adapter, describe(adapter, &settings.start, START, stop)?, settings))
     }
 
-    /// The same of an adapter that has said what it offers.
+    /// Creates the pool from a known description.
     pub fn of(adapter: &Adapter, description: Description, settings: PoolSettings) -> Pool {
         let forks = (0..settings.forks.max(1)).map(|_| None).collect();
         Pool { adapter: adapter.clone(), settings, description, forks, turns: BTreeMap::new() }
     }
 
-    /// What the adapter offers.
+    /// The adapter's description.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Performs one pass, by the process whose turn it is: as many operations as take about `span`, at most those of the
-    /// request. What a process does for the first time it does until it has settled, for [`PoolSettings::warm_up`] at most,
-    /// and with few operations first; passes of one that has not settled carry [`Flag::Cold`].
+    /// Performs one pass in the process whose turn it is, with as many operations as take about `span` and at most
+    /// those of the request. A process first warms up each new item, for at most [`PoolSettings::warm_up`] and with few
+    /// operations at the beginning; passes before it has settled carry [`Flag::Cold`].
     ///
     /// # Errors
-    /// [`AdapterError`]. The process is replaced when its turn comes again, unless it refused.
+    /// [`AdapterError`]. Unless it refused, the process is replaced at its next turn.
     pub fn perform(&mut self, request: &Request, span: Duration, stop: &Stop) -> Result<Pass, AdapterError> {
         let warm_up = self.warm_request(request)?;
         let turn = self.turns.entry(key(request)).or_default();
@@ -107,10 +103,10 @@ impl Pool {
         })
     }
 
-    /// Lets every process settle that is to perform this, so that no pass has to wait for it.
+    /// Warms up every process for the request, so that no pass has to wait for it.
     ///
     /// # Errors
-    /// [`AdapterError`] of the first that fails; those after it are not tried.
+    /// [`AdapterError`] of the first failure; later processes are not tried.
     pub fn warm_up(&mut self, request: &Request, stop: &Stop) -> Result<(), AdapterError> {
         let warm_up = self.warm_request(request)?;
         (0..self.forks.len())
@@ -125,7 +121,7 @@ impl Pool {
         Ok(warm_request(request, *offer.capacities.end(), &self.settings.start.allowed))
     }
 
-    /// Has a process do something, which is started where it is not there. Only one that did it, or refused to, is kept.
+    /// Runs `task` in a process, started if necessary. The process is kept only after success or a refusal.
     fn with<T>(
         &mut self,
         index: usize,
@@ -146,15 +142,15 @@ impl Pool {
         done
     }
 
-    /// CPU time of all processes that are there, in nanoseconds, as far as the system says.
+    /// CPU time of all running processes in nanoseconds, as far as the system reports it.
     pub fn used_ns(&self) -> u64 {
         self.forks.iter().flatten().map(|fork| fork.process.used_ns()).sum()
     }
 
-    /// Closes the input of every process and expects them to end by themselves.
+    /// Closes the input of every process and waits until each has ended.
     ///
     /// # Errors
-    /// The first that did not; nothing is left of any.
+    /// The first process that did not end by itself; all are gone afterwards.
     pub fn close(&mut self) -> Result<(), AdapterError> {
         let closed: Vec<_> =
             self.forks.iter_mut().filter_map(Option::take).map(|fork| fork.process.close(PATIENCE)).collect();
@@ -175,7 +171,7 @@ impl Fork {
         }
         let until = Instant::now() + settings.warm_up;
         while !self.has_settled(request) && Instant::now() < until {
-            // The last pass ends with the time.
+            // The last pass must not exceed the deadline.
             let left = until.saturating_duration_since(Instant::now());
             self.once(request, WARM_SPAN.min(left), settings, stop)?;
         }
@@ -204,7 +200,7 @@ impl Fork {
         }
     }
 
-    /// One pass, and whether it was long enough to count.
+    /// Performs one pass; also returns whether it was long enough to count.
     fn once(
         &mut self,
         request: &Request,
@@ -236,7 +232,7 @@ fn code(request: &Request) -> Code {
     (request.name.clone(), request.operation.kind(), payload, request.events)
 }
 
-/// What warms up the code of a request: the same where it takes least time.
+/// The request that warms up the same code in the least time.
 pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuSet) -> Request {
     let operation = match request.operation {
         Operation::Queue { capacity, payload } => {

@@ -1,4 +1,4 @@
-//! [`Process`]: one process of an adapter that stays and performs passes on request.
+//! [`Process`]: one process of an adapter, which serves requests for passes.
 
 use super::Adapter;
 use super::answer::{AWAITED, Answer, Prepared};
@@ -14,17 +14,13 @@ use crate::stop::Stop;
 use coretalk_model::CpuSet;
 use std::time::{Duration, Instant};
 
-/// What a runtime may take to start and to say what it offers, on a machine that others use, too: Java's compiler was
-/// seen to take 5 s.
+/// Time limit for a runtime to start and describe itself on a loaded machine: Java's compiler took 5 s.
 pub const START: Duration = Duration::from_secs(30);
-/// So many lines describe any adapter.
 const MAX_LINES: usize = 1_000;
-/// … and so many bytes.
 const MAX_DESCRIPTION: usize = 256 << 10;
-/// A time that is not what passed is a breach once it was told so often in a row: a thread of this process or of the
-/// adapter may be held for longer than the system says.
+/// Attempts before a false time is a fault: threads may be delayed for longer than the system reports.
 const ATTEMPTS: u32 = 3;
-/// How long an adapter may take to end.
+/// Time that an adapter may take to end.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One process of an adapter.
@@ -37,10 +33,10 @@ pub struct Process {
 /// How processes of an adapter are started.
 #[derive(Debug, Clone)]
 pub struct StartSettings {
-    /// Where they may run: every CPU that this process may use, since runtimes count CPUs when they start.
+    /// Affinity at start: all CPUs of this process, since runtimes count CPUs when they start.
     pub allowed: CpuSet,
-    /// A variable by which whoever guards this process finds what is left of them, should it be killed: as
-    /// `Watchdog::mark` gives it.
+    /// Environment variable by which the watchdog finds leftover processes if this process is killed, from
+    /// `Watchdog::mark`.
     pub guard: Option<(String, String)>,
 }
 
@@ -50,10 +46,10 @@ impl StartSettings {
     }
 }
 
-/// Asks an adapter what it offers.
+/// Asks an adapter for its description.
 ///
 /// # Errors
-/// [`AdapterError`]: it cannot be started, does not end within `limit`, or says what cannot be read.
+/// [`AdapterError`] if it cannot be started, does not end within `limit` or its output is invalid.
 pub fn describe(
     adapter: &Adapter,
     settings: &StartSettings,
@@ -85,19 +81,19 @@ pub fn describe(
 }
 
 impl Process {
-    /// Starts an adapter that serves. It ends with the thread that calls this.
+    /// Starts an adapter with `serve`. The process ends with the calling thread.
     ///
     /// # Errors
-    /// [`AdapterError`]: it cannot be started or watched.
+    /// [`AdapterError`] if it cannot be started or watched.
     pub fn start(adapter: &Adapter, fork: usize, settings: &StartSettings) -> Result<Process, AdapterError> {
         let running = Running::start(adapter, "serve", &settings.allowed, settings.guard())?;
         Ok(Process { running, passes: 0, fork })
     }
 
-    /// Performs one pass, with the other threads of the adapter on `helpers`, and checks everything that is said.
+    /// Performs one pass with the other threads of the adapter on `helpers` and verifies the answer.
     ///
     /// # Errors
-    /// [`AdapterError`]. After [`AdapterError::Refused`] the process goes on; after all others it is gone.
+    /// [`AdapterError`]. The process survives only [`AdapterError::Refused`].
     pub fn pass(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
         let mut times = 0;
         let error = loop {
@@ -110,15 +106,15 @@ impl Process {
                         break AdapterError::FalseTime { said_ns, passed_ns, times };
                     }
                 }
-                // The system moved it, perhaps: a set of CPUs was changed.
+                // The system may have moved it, after a change of the cpuset.
                 Err(AdapterError::Moved { role, thread, place, .. }) => {
                     if times == ATTEMPTS {
                         break AdapterError::Moved { role, thread, place, times };
                     }
                 }
-                // A role that lost its CPU between two operations, perhaps.
+                // A role may have lost its CPU between two operations.
                 Err(AdapterError::ShortEvents { .. }) if times < ATTEMPTS => {}
-                // Its clock was read a thousand times, and others had the CPU meanwhile, perhaps.
+                // Other programs may have had the CPU while it read its clock a thousand times.
                 Err(AdapterError::FalseClock { .. }) if times < ATTEMPTS => {}
                 Err(error) => break error,
             }
@@ -132,7 +128,7 @@ impl Process {
         let requested = Instant::now();
         self.passes += 1;
         let number = self.passes;
-        // The first pass begins once the runtime has started.
+        // The first pass includes the start of the runtime.
         let limit = if number == 1 { request.limit + START } else { request.limit };
         self.running.say(&request.line(number), ROLES)?;
         let roles = self.roles(request.operation.roles(), Instant::now() + limit, limit, stop)?;
@@ -164,7 +160,6 @@ impl Process {
         Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), placement_samples, ..pass })
     }
 
-    /// The threads of so many roles, once all are ready.
     fn roles(
         &mut self,
         count: usize,
@@ -196,19 +191,18 @@ impl Process {
         }
     }
 
-    /// CPU time of everything that it consists of, in nanoseconds, as far as the system says.
+    /// CPU time of all its processes in nanoseconds, as far as the system reports it.
     pub fn used_ns(&self) -> u64 {
         self.running.tree().processes.into_values().flatten().sum()
     }
 
-    /// Closes the input of the adapter and expects it to end by itself.
+    /// Closes the input of the adapter and waits for its end.
     ///
     /// # Errors
-    /// [`AdapterError`]: it stays, ends badly, or leaves something behind; nothing of it is left in any case.
+    /// [`AdapterError`] if it does not end, fails or leaves processes behind; all its processes are gone afterwards.
     pub fn close(mut self, patience: Duration) -> Result<(), AdapterError> {
         self.running.close(patience)
     }
 }
 
-/// What has to come before `go`.
 const ROLES: &str = "a line `role N THREAD` of a role that has not been named";

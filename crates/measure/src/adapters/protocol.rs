@@ -1,4 +1,4 @@
-//! What is asked of an adapter: [`Request`], as one line of words, and the numbers that its messages carry.
+//! [`Request`]: one pass requested from an adapter, its line in the protocol, and the numbers in its messages.
 
 use crate::creation::names;
 use coretalk_model::CpuId;
@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-/// The first line of every description: the versions of the protocol, each of which holds those before it.
+/// First line of every description: the protocol versions; each includes the previous ones.
 pub const VERSIONS: [&str; 2] = ["coretalk-adapter 1", "coretalk-adapter 2"];
-/// The most operations of a pass: their sum stays below 2⁵³, which languages with one kind of number can hold.
+/// Maximum operations of a pass: keeps the sum of the numbers below 2⁵³, so that languages with only floats are exact.
 pub const MAX_OPERATIONS: u64 = 1 << 29;
-/// Messages carry these many different numbers, over and over: a table that stays in an L1 cache.
+/// Messages cycle through this many different numbers: the table fits into an L1 cache.
 const NUMBERS: u64 = 1024;
 
 /// What an adapter performs.
@@ -22,7 +22,7 @@ pub enum Kind {
     Queue,
     /// Round trips over a shared variable, with a way of waiting.
     Wait,
-    /// The same in turn with `busy`.
+    /// Round trips that alternate with round trips that wait by `busy`.
     Alternate,
     /// Single calls of a way of waiting.
     Cost,
@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [Kind; 8] = [
         Kind::Queue,
         Kind::Wait,
@@ -49,7 +49,7 @@ impl Kind {
         Kind::Spawn,
     ];
 
-    /// Its word in the protocol.
+    /// Keyword in the protocol.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Queue => "queue",
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The first version of the protocol that has it, as its place among [`VERSIONS`].
+    /// Index in [`VERSIONS`] of the first version that has this kind.
     pub(super) fn version(self) -> usize {
         match self {
             Kind::Queue | Kind::Wait | Kind::Wake => 0,
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// How a sentence ends that begins with a name that a runtime does not offer and goes on with the runtime.
+    /// Middle of the sentence "NAME … RUNTIME" for a name that the runtime does not offer.
     pub fn lack(self) -> &'static str {
         match self {
             Kind::Queue => "is no queue of",
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// What a thing of it is called in a sentence.
+    /// Noun for messages.
     pub fn noun(self) -> &'static str {
         match self {
             Kind::Queue => "queue",
@@ -110,10 +110,10 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Every one.
+    /// All payloads.
     pub const ALL: [Payload; 2] = [Payload::U64, Payload::String];
 
-    /// Its word, in the protocol and on the command line.
+    /// Keyword in the protocol and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Payload::U64 => "u64",
@@ -122,46 +122,46 @@ impl Payload {
     }
 }
 
-/// One operation of a pass, and what it needs to be told.
+/// Operation of a pass with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// A message through a queue.
     Queue {
-        /// Places of the queue.
+        /// Slots of the queue.
         capacity: u64,
-        /// What the message is.
+        /// Type of the message.
         payload: Payload,
     },
     /// A round trip.
     Wait,
-    /// A round trip: even ones wait in the way that is named, odd ones in that of [`PLAIN`](Operation::PLAIN).
+    /// A round trip: even ones wait by the named strategy, odd ones by [`PLAIN`](Operation::PLAIN).
     Alternate,
-    /// A poll in vain and what the way of waiting does between two polls.
+    /// A failed poll plus the step that the wait strategy takes between two polls.
     Cost,
-    /// Two reads of the clock with nothing between them.
+    /// Two consecutive reads of the clock.
     Clock,
     /// A wake-up.
     Wake {
-        /// How long the waiter waits before it is woken, in nanoseconds, about.
+        /// Approximate time that the waiter waits before it is woken, in nanoseconds.
         gap_ns: u64,
     },
-    /// Additions to one number, for a time.
+    /// Additions to one shared number for a fixed time.
     Contend {
-        /// How many threads add.
+        /// Number of adding threads.
         threads: usize,
     },
-    /// A creation of a thread, which runs, ends, and is waited for.
+    /// Creation of a thread, which runs, ends and is joined.
     Spawn {
-        /// How long the creator pauses before each, in nanoseconds, about.
+        /// Approximate pause of the creator before each creation, in nanoseconds.
         gap_ns: u64,
     },
 }
 
 impl Operation {
-    /// What alternates with a way of waiting.
+    /// Name of the wait strategy that [`Operation::Alternate`] compares with.
     pub const PLAIN: &str = "busy";
 
-    /// How many roles perform it, each in a thread of its own.
+    /// Number of roles; each has its own thread.
     pub fn roles(self) -> usize {
         match self {
             Operation::Cost | Operation::Clock | Operation::Spawn { .. } => 1,
@@ -170,7 +170,7 @@ impl Operation {
         }
     }
 
-    /// Of which kind it is.
+    /// Kind of the operation.
     pub fn kind(self) -> Kind {
         match self {
             Operation::Queue { .. } => Kind::Queue,
@@ -185,55 +185,53 @@ impl Operation {
     }
 }
 
-/// Whether single operations are timed.
+/// Whether operations are timed individually.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Events {
-    /// Only all of them together: the loop reads no clock.
+    /// Only the whole pass is timed; the loop does not read the clock.
     Together,
-    /// Each, by two reads of the clock of the runtime.
+    /// Each operation is timed with two reads of the runtime's clock.
     Each,
 }
 
-/// What a trial asks of whatever runtime performs it.
+/// Work that a trial requests, independent of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeWork {
-    /// What is performed.
+    /// Operation to perform.
     pub operation: Operation,
-    /// Whether single operations are timed.
+    /// Whether operations are timed individually.
     pub events: Events,
-    /// Operations of a pass at most.
+    /// Maximum operations of a pass.
     pub most: u64,
 }
 
-/// One pass, to be performed by an adapter.
+/// One pass requested from an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What it is called there, without the runtime: `semaphoreslim`.
+    /// Name without the runtime prefix: `semaphoreslim`.
     pub name: String,
-    /// What is performed.
+    /// Operation to perform.
     pub operation: Operation,
-    /// Whether single operations are timed.
+    /// Whether operations are timed individually.
     pub events: Events,
-    /// How many operations, 1 to [`MAX_OPERATIONS`]; for a pool the most that a pass may have. Of contention, how many
-    /// nanoseconds.
+    /// Number of operations, 1 to [`MAX_OPERATIONS`]; for a pool, the maximum of a pass; for contention, nanoseconds.
     pub count: u64,
-    /// Where the numbers of the messages begin.
+    /// Seed of the numbers in the messages.
     pub seed: u32,
-    /// The CPU of each role: of a queue the producer first, of a wake-up the waker. Of a creation every CPU on which its
-    /// only role may run, and with it the threads that it creates.
+    /// CPU of each role: producer or waker first. For thread creation, all CPUs on which the only role and the threads
+    /// that it creates may run.
     pub cpus: Vec<CpuId>,
-    /// When the adapter is killed.
+    /// Time after which the adapter is killed.
     pub limit: Duration,
 }
 
 impl Request {
-    /// Whether threads share a CPU by request: two roles, or a creator and what it creates.
+    /// Whether the request lets threads share a CPU: two roles, or a creator and its threads.
     pub fn shares_a_cpu(&self) -> bool {
         matches!(self.operation, Operation::Spawn { .. })
             || self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
     }
 
-    /// Where each role may run.
     #[cfg(any(test, all(target_os = "linux", not(miri))))]
     pub(super) fn places(&self) -> Vec<CpuSet> {
         match self.operation {
@@ -242,7 +240,6 @@ impl Request {
         }
     }
 
-    /// The line that asks for it.
     #[cfg(any(test, all(target_os = "linux", not(miri))))]
     pub(super) fn line(&self, pass: u64) -> String {
         let Request { name, operation, count, seed, .. } = self;
@@ -267,14 +264,14 @@ impl Request {
         line
     }
 
-    /// How many operations are timed one by one; of several distributions, each by its name, the first without one.
+    /// Number of individually timed operations per distribution; the first distribution of most operations has no name.
     pub fn timed(&self) -> Vec<(&'static str, u64)> {
         match (self.events, self.operation) {
             (Events::Together, _) => Vec::new(),
             (Events::Each, Operation::Alternate) => {
                 vec![("", self.count.div_ceil(2)), (Operation::PLAIN, self.count / 2)]
             }
-            // The first is cold, and kept apart.
+            // The first creation is cold and has its own distribution.
             (Events::Each, Operation::Spawn { .. }) => {
                 let later = self.count.saturating_sub(1);
                 vec![(names::FIRST, 1), (names::COST, later), (names::LATENCY, later), (names::JOIN, later)]
@@ -283,7 +280,7 @@ impl Request {
         }
     }
 
-    /// The sum of the numbers that its operations carry: of those that carry none, 0.
+    /// Sum of the numbers that the operations carry; 0 for operations without numbers.
     pub fn sum(&self) -> u64 {
         if matches!(self.operation, Operation::Cost | Operation::Clock) {
             return 0;
@@ -293,7 +290,7 @@ impl Request {
         rounds * table.iter().sum::<u64>() + table[..rest as usize].iter().sum::<u64>()
     }
 
-    /// How long its gaps take together, in nanoseconds: that of operation `k` is `G × (0.75 + number / 2^25)`.
+    /// Sum of all gaps in nanoseconds; the gap of operation `k` is `G × (0.75 + number / 2^25)`.
     pub fn gaps_ns(&self) -> u64 {
         match self.operation {
             Operation::Wake { gap_ns } | Operation::Spawn { gap_ns } => {
@@ -304,7 +301,6 @@ impl Request {
     }
 }
 
-/// The request as a person reads it.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Request { name, operation, count, .. } = self;
@@ -323,8 +319,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// The numbers that operations carry, from a seed: a linear congruential generator (multiplier and increment of
-/// Numerical Recipes, 2nd edition, 7.1) whose every step is exact in a 64-bit float, without its lowest eight bits.
+/// Numbers that the operations carry: a linear congruential generator (multiplier and increment of Numerical Recipes,
+/// 2nd edition, 7.1) without its lowest eight bits. Each step is exact in a 64-bit float.
 fn numbers(seed: u32) -> Vec<u64> {
     let mut state = u64::from(seed);
     let next = || {
@@ -334,7 +330,6 @@ fn numbers(seed: u32) -> Vec<u64> {
     std::iter::repeat_with(next).take(NUMBERS as usize).collect()
 }
 
-/// The beginning of a line, for a sentence.
 pub(super) fn cut(line: &str) -> String {
     const MOST: usize = 80;
     if line.chars().count() <= MOST {

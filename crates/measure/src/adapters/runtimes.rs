@@ -1,5 +1,5 @@
-//! [`Runtimes`]: what performs the trials of a machine that runtimes in other languages perform: an adapter of each, asked
-//! once what it offers, and a pool of its processes, which start when they are first needed.
+//! [`Runtimes`]: performs trials in other languages. Each adapter is asked once for its offer and has a pool of
+//! processes, started on first use.
 
 use super::catalogue::Recipe;
 use super::description::lack_of_queue;
@@ -21,32 +21,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A pass may take so much longer than asked before it is given up, as for what this program performs itself.
+/// Time that a pass may exceed its requested span, as for probes of this program.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A pass takes at least so long: reading a request is then a small part of the work.
+/// Minimum span of a pass: keeps the cost of reading a request small.
 const MIN_SPAN: Duration = Duration::from_millis(10);
-/// What has never worked has half of the time that is left, and as much as this at least.
+/// Minimum time for an item that never worked; otherwise it gets half of the remaining time.
 const MIN_PATIENCE: Duration = Duration::from_millis(250);
-/// What has never worked is not tried again after so many failures: each may take as long as a pass at most.
+/// Failures after which an item that never worked is given up: each may cost the time of a whole pass.
 const FAILURES: u32 = 2;
-/// What has not ended a first pass within so long hangs; of less nothing can be said but that there was no time.
+/// A first pass that exceeds this time hangs; with less time available the reason is the budget.
 const HANGS: Duration = Duration::from_secs(1);
-/// However little time there is to settle in.
+/// Minimum warm-up, however little time there is.
 const MIN_WARM_UP: Duration = Duration::from_millis(20);
 
-/// Where adapters come from, where they are built, and how long they are waited for.
+/// Folders and patience for building adapters.
 #[derive(Debug, Clone, Copy)]
 pub struct Shop<'a> {
-    /// The folder of the user's list.
+    /// Folder of the user's list.
     pub users: &'a Path,
-    /// Where they are built.
+    /// Build folder.
     pub cache: &'a Path,
-    /// How long each may take to print its version, and then to say what it offers, where that is less than
+    /// Time that each may take to print its version and then its description, where less than
     /// [`VERSION_LIMIT`](super::workshop::VERSION_LIMIT) and [`START`](super::process::START).
     pub patience: Duration,
 }
 
-/// What an adapter offers, or why it cannot be had.
+/// Offer of an adapter, or why it is unavailable.
 pub type Prepared = Result<Offered, Lacking>;
 
 /// The runtimes of a machine.
@@ -55,31 +55,25 @@ pub struct Runtimes {
     known: BTreeMap<String, Prepared>,
     pools: BTreeMap<String, Pool>,
     allowed: CpuSet,
-    /// Who ends what is left of them, should this process be killed: asked for with the first.
+    /// Kills leftover processes if this process is killed; started with the first adapter.
     watchdog: Option<Option<Watchdog>>,
-    /// How each thing has gone so far, by runtime and name.
     records: BTreeMap<(String, Kind, String), TrackRecord>,
-    /// How long each process may take to settle, of each thing that it performs.
+    /// Maximum warm-up of each process for each item that it performs.
     warm_up: Option<Duration>,
 }
 
-/// What has to settle before it is measured.
+/// Items that need a warm-up.
 struct Settling {
-    /// What is performed, with a request for it.
     things: Vec<(External, Request)>,
-    /// Processes of each.
     forks: u32,
-    /// How long each of them may take for each thing, …
+    /// Maximum time of each process for each item.
     each: Duration,
-    /// … and all together.
     all: Duration,
 }
 
-/// How something has gone so far.
 enum TrackRecord {
-    /// It worked at least once.
     Works,
-    /// It has only failed: how often, and why the last time.
+    /// Number of failures without a success, and the last reason.
     Fails(u32, TrialFailure),
 }
 
@@ -90,7 +84,7 @@ impl std::fmt::Debug for Runtimes {
 }
 
 impl Runtimes {
-    /// Looks for what an adapter needs, builds it where that has to be, and asks it what it offers; once.
+    /// Checks the requirements of an adapter, builds it if necessary and asks for its offer; only once.
     pub fn prepare(
         &mut self,
         recipe: &Recipe,
@@ -113,7 +107,7 @@ impl Runtimes {
         self.known.entry(recipe.name.clone()).or_insert_with(prepare)
     }
 
-    /// Why a trial makes no sense for what performs it; `None` where it does, and where that is not known.
+    /// Why the adapter cannot perform a trial; `None` if it can, or if its offer is unknown.
     pub fn lacks(&self, external: &External, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
         let work = match probe.runtime_work(spec, &Parameters::default()) {
             Ok(work) => work,
@@ -125,9 +119,9 @@ impl Runtimes {
         lack_of_queue(&external.to_string(), &offer.payloads, &offer.capacities, payload, capacity)
     }
 
-    /// How long each process may take to settle, of each thing that some trials ask of it; nothing where they ask nothing.
+    /// Warm-up of everything that the trials request from adapters within `most`; `None` if they request nothing.
     fn settling(&self, orders: &[TrialOrder<'_>], most: Duration) -> Option<Settling> {
-        // What is compiled once is the same whatever its capacity and CPUs; a large queue settles in the least time.
+        // Compiled code does not depend on capacity or CPUs; a large queue warms up fastest.
         let mut things: BTreeMap<_, (External, Request)> = BTreeMap::new();
         for order in orders {
             let Some(external) = order.probe.external(order.spec) else { continue };
@@ -147,12 +141,12 @@ impl Runtimes {
         Some(Settling { things: things.into_values().collect(), forks, each, all: each * times })
     }
 
-    /// How long [`warm_up`](Runtimes::warm_up) takes at most.
+    /// Maximum duration of [`warm_up`](Runtimes::warm_up).
     pub fn longest_warm_up(&self, orders: &[TrialOrder<'_>], most: Duration) -> Duration {
         self.settling(orders, most).map_or(Duration::ZERO, |settling| settling.all)
     }
 
-    /// Lets processes settle that perform some trials, each for its part of `most`. What fails says so in its passes.
+    /// Warms up the processes for the trials, each for its share of `most`. Failures are reported by later passes.
     pub fn warm_up(
         &mut self,
         orders: &[TrialOrder<'_>],
@@ -164,7 +158,7 @@ impl Runtimes {
         self.warm_up = Some(each);
         told(sentence(&things, forks, all));
         let Some(options) = orders.first().map(|order| order.options) else { return };
-        // Starting processes, and ending their last passes, takes no more than settling.
+        // Starting processes and finishing their last passes takes no longer than the warm-up itself.
         let stop = &stop.until(Instant::now() + 2 * most);
         for (external, request) in things {
             if stop.is_raised() {
@@ -172,15 +166,14 @@ impl Runtimes {
             }
             let Ok(pool) = self.pool(&external, options) else { continue };
             let settled = pool.warm_up(&request, stop);
-            // What has failed says so when it is asked for a pass.
             let _ = self.note(&external, request.operation.kind(), settled);
         }
     }
 
-    /// Performs one pass of a trial. What has never worked may take half of what is `left` of a run.
+    /// Performs one pass of a trial. An item that has never worked may take half of the time `left` in the run.
     ///
     /// # Errors
-    /// [`TrialFailure`]: why there is none.
+    /// [`TrialFailure`] with the reason.
     pub fn perform(
         &mut self,
         external: &External,
@@ -195,7 +188,7 @@ impl Runtimes {
         }
         let limit = match self.record(external, kind) {
             Some(TrackRecord::Works) => left,
-            // A process that is new settles first.
+            // A new process warms up first.
             Some(TrackRecord::Fails(..)) | None => {
                 (left / 2).max(MIN_PATIENCE + self.warm_up.unwrap_or_default())
             }
@@ -206,12 +199,11 @@ impl Runtimes {
         self.note(external, kind, if is_late { late(limit) } else { pass })
     }
 
-    /// CPU time of all processes that are there, in nanoseconds, as far as the system says.
+    /// CPU time of all running processes in nanoseconds, as far as the system reports it.
     pub fn used_ns(&self) -> u64 {
         self.pools.values().map(Pool::used_ns).sum()
     }
 
-    /// Why something is not tried any more.
     fn given_up(&self, external: &External, kind: Kind) -> Option<&TrialFailure> {
         match self.record(external, kind)? {
             TrackRecord::Fails(FAILURES.., reason) => Some(reason),
@@ -223,7 +215,7 @@ impl Runtimes {
         self.records.get(&(external.runtime.clone(), kind, external.name.clone()))
     }
 
-    /// Notes how something has gone. A refusal is about what was asked: another capacity may do.
+    /// Records the outcome of an item. A refusal does not count as failure: it may depend on the capacity.
     fn note<T>(
         &mut self,
         external: &External,
@@ -238,7 +230,7 @@ impl Runtimes {
             }
             Err(error @ (AdapterError::Interrupted | AdapterError::Refused { .. })) => Err(error.into()),
             Err(error) => {
-                // Who was waited for once is not waited for again: that may take the time of all others.
+                // A timeout gives up at once: another could use up the time of all other trials.
                 let hung = matches!(error, AdapterError::Hung { .. } | AdapterError::NoTime);
                 let reason = TrialFailure::from(error);
                 if let TrackRecord::Fails(times, last) =
@@ -251,7 +243,7 @@ impl Runtimes {
         }
     }
 
-    /// The processes of a runtime, as the options of a run have them.
+    /// The pool of a runtime, created with the options of the run on first use.
     fn pool(&mut self, external: &External, options: &Parameters) -> Result<&mut Pool, TrialFailure> {
         let runtime = &external.runtime;
         let offered = match self.known.get(runtime) {
@@ -271,7 +263,7 @@ impl Runtimes {
     }
 }
 
-/// The reason of a first pass that did not end within its part of what was left of a budget.
+/// Error of a first pass that exceeded its share of the remaining budget.
 fn late(limit: Duration) -> Result<Pass, AdapterError> {
     let limit = Duration::from_millis(limit.as_millis() as u64);
     Err(match limit < HANGS {
@@ -280,7 +272,7 @@ fn late(limit: Duration) -> Result<Pass, AdapterError> {
     })
 }
 
-/// What settles, how many processes start for it, and how long it may take.
+/// Announces the warm-up: its items, the number of processes and the maximum duration.
 fn sentence(things: &[(External, Request)], forks: u32, all: Duration) -> String {
     let names: BTreeSet<String> = things.iter().map(|(external, _)| external.to_string()).collect();
     let runtimes: BTreeSet<&str> = things.iter().map(|(external, _)| external.runtime.as_str()).collect();
@@ -300,22 +292,21 @@ fn guard(watchdog: &Watchdog) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// Where the other threads of runtimes go.
 fn helpers(options: &Parameters) -> Helpers {
     match options.text(HELPERS) {
         None => Helpers::Apart,
         Some(SAME) => Helpers::Measured,
-        // What cannot be read was refused when it was typed.
+        // Invalid lists were already rejected with the options.
         Some(list) => CpuSet::from_list(list).map_or(Helpers::Apart, Helpers::On),
     }
 }
 
-/// What is asked for a pass of a trial, and how long it should take.
+/// The request for one pass of a trial and its span.
 fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Request), TrialFailure> {
     let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
     let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());
     match operation {
-        // The second place is that of the threads that are created, which run where their creator may.
+        // The second CPU is for the created threads, which run where their creator may.
         Operation::Spawn { .. } => match mask_of(order.spec) {
             Some(mask) => cpus = mask.iter().collect(),
             None => cpus.truncate(roles),

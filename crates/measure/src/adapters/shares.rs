@@ -1,16 +1,16 @@
-//! What each role of contention says that it did, compared with the pass.
+//! Verification of each role's report under contention.
 
 use super::error::AdapterError;
 use super::pass::RoleShare;
 use super::protocol::{Operation, Request};
 use std::collections::BTreeMap;
 
-/// Times that an adapter tells may differ from each other, and from the time here, by so much.
+/// Tolerance between times reported by an adapter, and against times measured here.
 pub(super) const SLACK_NS: u64 = 1_000_000;
-/// The CPU time that a role needs for one addition at least, in nanoseconds: it may be as cheap as a message.
+/// Minimum CPU time of a role per addition, in nanoseconds: as cheap as a message.
 pub(super) const MIN_OF_AN_ADDITION: f64 = 0.25;
 
-/// What each role did of contention, where that fits the pass: nothing of all else.
+/// Shares of the roles under contention if they match the pass; empty for other operations.
 pub(super) fn shares_of(
     request: &Request,
     said: &BTreeMap<usize, RoleShare>,
@@ -35,7 +35,6 @@ pub(super) fn shares_of(
             ));
         }
     }
-    // What no CPU can do is refused before it is added up.
     if let Some((role, share)) =
         said.iter().find(|(_, share)| share.added as f64 * MIN_OF_AN_ADDITION > ns as f64)
     {

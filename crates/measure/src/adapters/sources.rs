@@ -1,11 +1,11 @@
-//! The adapters that come with coretalk: their list and their files, as part of the program.
+//! Bundled adapters: their list and source files, compiled into the program.
 
 /// `crates/measure/adapters/adapters.toml`.
 pub const LIST: &str = include_str!("../../adapters/adapters.toml");
 
 macro_rules! files {
     ($($name:literal),+ $(,)?) => {
-        /// Each file that the list names, below the folder of the list, with what it holds.
+        /// Name and contents of each file in the list; names are relative to the folder of the list.
         pub const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../adapters/", $name)))),+];
     };
 }
@@ -32,7 +32,7 @@ mod tests {
     use crate::probes;
     use std::collections::BTreeSet;
 
-    /// What the source of an adapter names in its strings as it is described, or as the key of a table.
+    /// Offers named in the string literals of an adapter's source.
     fn described(source: &str) -> Vec<Offer> {
         let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
             Some(("queue", rest)) => rest.contains("payload="),

@@ -1,7 +1,7 @@
-//! [`Family`]: which children of this process are no adapters, but strays that one has left: orphans that have become ours.
+//! [`Family`]: finds strays of adapters: orphans that this process adopted.
 //!
-//! What an adapter starts carries its mark and is in its group. Who clears its environment and begins a session of its own
-//! has neither, and becomes a child of this process, which adopts orphans, once its parents are gone.
+//! Processes started by an adapter carry its mark and are in its group. A process that clears its environment and
+//! starts a new session has neither; it becomes a child of this process, which adopts orphans, when its parents end.
 
 use crate::host::command::tree;
 use std::collections::BTreeSet;
@@ -9,18 +9,17 @@ use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The variable that everything has which an adapter has started: how it is found once its parents are gone.
+/// Environment variable that marks all processes of an adapter.
 pub(super) const MARK: &str = "CORETALK_ADAPTER";
-/// Adapters that run, of all threads.
 static ADAPTERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// The children that this process had when an adapter was started, none of which is its stray.
+/// The children that this process had when an adapter was started; none is its stray.
 pub(super) struct Family {
     others: BTreeSet<u32>,
 }
 
 impl Family {
-    /// Starts an adapter, unless that fails: until it is known as one, nobody looks for strays.
+    /// Starts an adapter. The lock prevents a search for strays until the adapter is registered.
     pub(super) fn found<T, E>(
         start: impl FnOnce() -> Result<T, E>,
         pid: impl Fn(&T) -> u32,
@@ -32,13 +31,12 @@ impl Family {
         Ok((Family { others }, started))
     }
 
-    /// Forgets an adapter, which has been waited for.
     pub(super) fn forget(pid: u32) {
         adapters().remove(&pid);
     }
 
-    /// Children of this process that were adopted since: neither there before, nor adapters, nor in the group of this
-    /// process, as whatever it forks itself is, nor marked, since whoever left those finds them by their mark.
+    /// Children adopted since. Excluded are older ones, adapters, the group of this process (its own forks) and marked
+    /// processes, which are found by their mark.
     pub(super) fn strays(&self) -> Vec<u32> {
         let adapters = adapters();
         let own_group = group_of(0);
@@ -53,7 +51,7 @@ impl Family {
             .filter(is_stray)
             .partition::<Vec<u32>, _>(|stray| tree::has_ended(*stray).unwrap_or(true));
         for stray in ended {
-            // It has ended by itself, and nobody else waits for it.
+            // It has ended by itself and nothing else reaps it.
             let _ = tree::wait_for(stray, Instant::now());
         }
         strays
@@ -61,11 +59,10 @@ impl Family {
 }
 
 fn adapters() -> MutexGuard<'static, BTreeSet<u32>> {
-    // A set of numbers is whole whoever panicked.
     ADAPTERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process group of a process, or with 0 of this one.
+/// The process group of a process; 0 stands for this process.
 fn group_of(pid: u32) -> Option<libc::pid_t> {
     // SAFETY: takes and gives a number, no memory involved.
     let group = unsafe { libc::getpgid(pid as libc::pid_t) };

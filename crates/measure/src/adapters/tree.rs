@@ -1,39 +1,33 @@
-//! The processes and threads of an adapter: whose a thread is, where it may run, and what it has used.
+//! Processes and threads of an adapter: owner, CPU and CPU time of each.
 
 use crate::host::command::tree::processes;
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What an adapter consists of at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// What each process has used, threads that ended included, in nanoseconds; `None` where the system does not say.
+    /// CPU time of each process in nanoseconds, ended threads included; `None` if the system does not report it.
     pub(super) processes: BTreeMap<u32, Option<u64>>,
-    /// Each thread.
     pub(super) threads: BTreeMap<u32, Thread>,
 }
 
-/// What a thread has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Thread {
-    /// Its process.
     pub(super) process: u32,
-    /// CPU time in nanoseconds; `None` where the system does not count (`CONFIG_SCHED_INFO`).
+    /// CPU time in nanoseconds; `None` without `CONFIG_SCHED_INFO`.
     pub(super) cpu_ns: Option<u64>,
-    /// How long it was ready and had no CPU, in nanoseconds.
+    /// Time runnable without a CPU, in nanoseconds.
     pub(super) run_delay_ns: Option<u64>,
-    /// Voluntary and involuntary switches.
     pub(super) switches: Option<[u64; 2]>,
-    /// Whether it slept: what a thread that runs has used is added to it with a tick, and until then it is too little.
+    /// Whether it slept: the CPU time of a running thread is incomplete until the next tick.
     pub(super) sleeps: bool,
 }
 
-/// Processes that are looked at.
 const MOST: usize = 256;
 
 impl Tree {
-    /// A process and everything below it, now. Whoever ends meanwhile is passed over.
+    /// Snapshot of a process and its descendants; processes that end meanwhile are skipped.
     pub(super) fn of(root: u32) -> Tree {
         let mut tree = Tree::default();
         for (process, threads) in processes([root].into_iter(), MOST) {
@@ -44,7 +38,7 @@ impl Tree {
         tree
     }
 
-    /// How long threads other than these were kept waiting since an earlier moment, in nanoseconds.
+    /// Delay of all threads except `but` since `before`, in nanoseconds.
     pub(super) fn delays_since(&self, before: &Tree, but: &[u32]) -> u64 {
         let others = self.threads.iter().filter(|(thread, _)| !but.contains(thread));
         let delay = |(thread, now): (&u32, &Thread)| {
@@ -54,7 +48,7 @@ impl Tree {
         others.map(delay).sum()
     }
 
-    /// CPU time of all processes since an earlier moment, in nanoseconds.
+    /// CPU time of all processes since `before`, in nanoseconds.
     pub(super) fn used_since(&self, before: &Tree) -> Option<u64> {
         let used = self.processes.iter().map(|(process, now)| {
             let earlier = before.processes.get(process).copied().flatten().unwrap_or(0);
@@ -63,7 +57,7 @@ impl Tree {
         used.sum()
     }
 
-    /// CPU time of threads that were there at an earlier moment, in nanoseconds since then.
+    /// CPU time since `before` of the threads that existed then, in nanoseconds.
     pub(super) fn used_by_known(&self, before: &Tree) -> Option<u64> {
         let known = before.threads.iter().filter_map(|(thread, earlier)| {
             let now = self.threads.get(thread)?;
@@ -75,7 +69,7 @@ impl Tree {
 
 impl Thread {
     fn read(process: u32, folder: &str) -> Thread {
-        // First, so that whoever slept then has all its time counted.
+        // Read the state first: if the thread slept then, its CPU time is complete.
         let status = read(&format!("{folder}/status"));
         let schedstat = read(&format!("{folder}/schedstat"));
         let mut numbers = schedstat.split_whitespace().map(|word| word.parse().ok());
@@ -87,7 +81,6 @@ impl Thread {
         Thread { process, cpu_ns, run_delay_ns, switches: switches.map(<[u64; 2]>::from), sleeps }
     }
 
-    /// What it used since an earlier moment.
     pub(super) fn since(&self, before: &Thread) -> super::RoleAccount {
         let less = |now: Option<u64>, earlier: Option<u64>| {
             now.zip(earlier).map(|(now, earlier)| now.saturating_sub(earlier))
@@ -103,19 +96,19 @@ impl Thread {
     }
 }
 
-/// Where a thread runs, as the scheduler counts.
+/// CPU of a thread and its migrations as counted by the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Whereabouts {
-    /// The CPU that it runs on, or ran on last.
     pub(super) cpu: Option<CpuId>,
-    /// How often it has moved to another CPU; `None` where the system does not say (`CONFIG_SCHED_DEBUG`).
+    /// Number of migrations; `None` without `CONFIG_SCHED_DEBUG`.
     pub(super) migrations: Option<u64>,
 }
 
 impl Whereabouts {
-    /// Those of a thread now. Reads two files, 30 µs in all, so that it is done before and after a pass.
+    /// Reads the state of a thread. Takes 30 µs for two files, so call it only before and after a pass.
     pub(super) fn of(thread: u32) -> Whereabouts {
-        // The CPU first: a move in between is one more that is expected, never one too many.
+        // Read the CPU first: a migration in between raises the expected count, so it is never reported as one too
+        // many.
         let cpu = cpu_of(thread);
         let sched = read(&format!("/proc/{thread}/task/{thread}/sched"));
         let migrations = sched.lines().find_map(|line| line.trim_start().strip_prefix("se.nr_migrations"));
@@ -124,31 +117,29 @@ impl Whereabouts {
     }
 }
 
-/// The CPU that a thread runs on, or ran on last; `None` where there is no such thread.
+/// Current or last CPU of a thread; `None` if it does not exist.
 pub(super) fn cpu_of(thread: u32) -> Option<CpuId> {
-    // The thirty-ninth field (proc_pid_stat(5)), counted behind the name, which may hold anything.
+    // Field 39 (proc_pid_stat(5)), counted after the name, which may contain spaces.
     let stat = read(&format!("/proc/{thread}/task/{thread}/stat"));
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(36)?.parse().ok().map(CpuId)
 }
 
-/// How long the calling thread has been kept waiting for a CPU so far, in nanoseconds; 0 where the system does not say,
-/// which excuses nothing.
+/// Time that the calling thread has waited for a CPU so far, in nanoseconds; 0 if unknown, which excuses nothing.
 pub(super) fn own_delay_ns() -> u64 {
     Thread::read(0, "/proc/thread-self").run_delay_ns.unwrap_or(0)
 }
 
-/// How long the hypervisor has kept CPUs to itself so far, in nanoseconds; 0 where the system does not say, which excuses
-/// nothing.
+/// Time stolen by the hypervisor so far, in nanoseconds; 0 if unknown, which excuses nothing.
 pub(super) fn stolen_ns() -> u64 {
-    // The eighth number of the first line, in hundredths of a second (proc_stat(5)).
+    // The eighth value of the first line, in hundredths of a second (proc_stat(5)).
     const TICK_NS: u64 = 10_000_000;
     let stat = read("/proc/stat");
     let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8)?.parse::<u64>().ok());
     steal.map_or(0, |ticks| ticks * TICK_NS)
 }
 
-/// The process that a thread belongs to; `None` where there is no such thread, or it has ended.
+/// Process of a thread; `None` if the thread does not exist or has ended.
 pub(super) fn owner(thread: u32) -> Option<u32> {
     let status = read(&format!("/proc/{thread}/status"));
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -156,10 +147,10 @@ pub(super) fn owner(thread: u32) -> Option<u32> {
     field("Tgid:").filter(|_| !has_ended)?.parse().ok()
 }
 
-/// CPU time of a process, in nanoseconds, threads that ended included.
+/// CPU time of a process in nanoseconds, ended threads included.
 fn used_by(process: u32) -> Option<u64> {
-    // As `clock_getcpuclockid` makes it (Linux, include/linux/posix-timers.h): the complement of the process, and 2 for
-    // what the scheduler counted.
+    // The clock id of `clock_getcpuclockid` (Linux, include/linux/posix-timers.h): the complement of the process id,
+    // and 2 for scheduler time.
     const SCHED: libc::clockid_t = 2;
     let clock = (!(process as libc::clockid_t) << 3) | SCHED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -192,7 +183,7 @@ mod tests {
         let used = after.threads[&thread].since(&before.threads[&thread]);
         let all = after.used_since(&before);
         if let (Some(used), Some(all)) = (used.cpu_ns, all) {
-            // What the system has not yet added to a thread that runs is a tick at most.
+            // The counter of a running thread lags by at most one tick.
             assert!(used > 0 && all + 20_000_000 > used, "{used} of {all}");
         }
     }
@@ -220,7 +211,6 @@ mod tests {
     fn a_thread_that_has_ended_has_no_owner() {
         let thread = std::thread::spawn(|| current_thread() as u32);
         let number = thread.join().unwrap();
-        // The system may take a moment to forget it.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
         while owner(number).is_some() && std::time::Instant::now() < deadline {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! [`Workshop`]: makes adapters ready to be started: looks for what they need, and builds them into a cache directory.
+//! [`Workshop`]: prepares adapters: checks their requirements and builds them in a cache directory.
 
 use super::Adapter;
 use super::catalogue::{Origin, Places, Recipe};
@@ -15,26 +15,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// How long a program may take to print its version: that of .NET writes files at its first start.
+/// Time limit for printing a version: .NET writes files on its first start.
 pub const VERSION_LIMIT: Duration = Duration::from_secs(10);
-/// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(300);
-/// Letters of what a compiler complained about.
 const COMPLAINT: usize = 400;
 
-/// Where adapters are made ready.
+/// Environment for preparing adapters.
 #[derive(Debug, Clone, Copy)]
 pub struct Workshop<'a> {
-    /// Where they are built; made where it is not there.
+    /// Build folder; created if missing.
     pub cache: &'a Path,
-    /// The folder of the user's list.
+    /// Folder of the user's list.
     pub users: Option<&'a Path>,
-    /// Where they, and what builds them, may run.
+    /// CPUs for the adapters and their builds.
     pub allowed: &'a CpuSet,
-    /// Who ends what is left of a build, should this process be killed.
+    /// Kills leftover build processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// How long each may take to print its version, and then to say what it offers, where that is less than
-    /// [`VERSION_LIMIT`] and [`START`](super::process::START).
+    /// Time that each may take to print its version and then its description, where less than [`VERSION_LIMIT`] and
+    /// [`START`](super::process::START).
     pub patience: Duration,
 }
 
@@ -43,14 +41,14 @@ pub struct Workshop<'a> {
 pub struct Ready {
     /// The adapter.
     pub adapter: Adapter,
-    /// The version of its compiler, or of what runs it; `None` where nothing prints one.
+    /// Version of its compiler or interpreter; `None` if no command prints one.
     pub version: Option<String>,
 }
 
 /// Why an adapter cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum Unready {
-    /// Programs are missing.
+    /// Required programs are missing.
     #[error("not installed: {}", .0.join(", "))]
     NotInstalled(Vec<String>),
     /// A command failed.
@@ -58,31 +56,31 @@ pub enum Unready {
     Command {
         /// Its words.
         command: String,
-        /// What became of it.
+        /// How it ended.
         reason: String,
-        /// The beginning and the end of what it printed.
+        /// Beginning and end of its output.
         said: String,
     },
-    /// A file cannot be used.
+    /// A file operation failed.
     #[error("failed to {what} {}: {source}", .path.display())]
     File {
-        /// What was tried: `read`.
+        /// The operation: `read`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Somebody wished to end.
+    /// The user interrupted the run.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Workshop<'_> {
-    /// Makes an adapter ready; `building` is told where that takes a build.
+    /// Prepares an adapter; calls `building` before a build.
     ///
     /// # Errors
-    /// [`Unready`]: what is missing, or what went wrong.
+    /// [`Unready`] with what is missing or failed.
     pub fn ready(&self, recipe: &Recipe, building: &mut dyn FnMut(), stop: &Stop) -> Result<Ready, Unready> {
         let missing: Vec<String> = recipe.needs.iter().filter(|name| find(name).is_none()).cloned().collect();
         if !missing.is_empty() {
@@ -108,7 +106,7 @@ impl Workshop<'_> {
         let command = self.with_places(recipe, self.cache, |places| Recipe::filled(&recipe.version, places));
         let limit = VERSION_LIMIT.min(self.patience);
         let finished = self.command(recipe, &command, self.cache, limit, stop)?;
-        // Java of old prints it as a complaint.
+        // Old versions of Java print it to standard error.
         let said = [finished.stdout.cut(COMPLAINT), finished.stderr.cut(COMPLAINT)];
         Ok(said
             .iter()
@@ -118,7 +116,6 @@ impl Workshop<'_> {
             .map(str::to_owned))
     }
 
-    /// The files of a recipe, with what they hold.
     fn files(&self, recipe: &Recipe) -> Result<Vec<(String, Vec<u8>)>, Unready> {
         let of = |name: &String| {
             let bytes = match recipe.origin {
@@ -140,7 +137,7 @@ impl Workshop<'_> {
         self.users.unwrap_or(Path::new("."))
     }
 
-    /// Builds beside the place and moves it there once all is well: a build that was broken off is never taken for one.
+    /// Builds in a temporary folder and renames it on success: an aborted build is never used.
     fn build(
         &self,
         recipe: &Recipe,
@@ -151,11 +148,10 @@ impl Workshop<'_> {
         let fresh = home.with_extension(format!("new-{}", std::process::id()));
         let built = self.build_in(recipe, files, &fresh, stop);
         let built = built.and_then(|()| match fs::rename(&fresh, home) {
-            // Somebody else was faster.
+            // Another process built it first.
             Err(_) if home.is_dir() => Ok(()),
             moved => moved.map_err(|source| Unready::File { what: "make", path: home.to_owned(), source }),
         });
-        // Where it was moved there is nothing; what cannot be removed is a file of the cache.
         let _ = fs::remove_dir_all(&fresh);
         built
     }
@@ -189,7 +185,7 @@ impl Workshop<'_> {
         Ok(())
     }
 
-    /// Where things are once an adapter is built into `home`.
+    /// Calls `use_them` with the placeholders for an adapter that is built in `home`.
     fn with_places<R>(&self, recipe: &Recipe, home: &Path, use_them: impl Fn(&Places<'_>) -> R) -> R {
         let source = match recipe.origin {
             Origin::Ours => home.join(SOURCE),
@@ -227,7 +223,7 @@ impl Workshop<'_> {
             lost: &|| None,
         };
         let said = |stdout: &Printed, stderr: &Printed| match stderr.cut(COMPLAINT) {
-            // Some compilers complain on standard output.
+            // Some compilers report errors on standard output.
             empty if empty.trim().is_empty() => stdout.cut(COMPLAINT).trim().to_owned(),
             complaint => complaint.trim().to_owned(),
         };
@@ -253,16 +249,14 @@ impl Workshop<'_> {
     }
 }
 
-/// The folder of files below that of an adapter, …
 const SOURCE: &str = "source";
-/// … and that of what was built.
 const OUT: &str = "out";
 
 fn complaint(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
-/// What decides how an adapter is built: another recipe, file or compiler is another place.
+/// Hash of everything that determines a build: recipe, files and compiler version.
 fn key(recipe: &Recipe, files: &[(String, Vec<u8>)], version: Option<&str>) -> u64 {
     let mut text = format!("{recipe:?}\n{version:?}\n").into_bytes();
     for (name, bytes) in files {
@@ -277,7 +271,7 @@ fn key(recipe: &Recipe, files: &[(String, Vec<u8>)], version: Option<&str>) -> u
     words.fold(Key::of(&[text.len() as u64]), |key, word| key.with(word)).bits(0)
 }
 
-/// A program, as a shell would find it.
+/// Finds a program in `PATH` as a shell does.
 pub fn find(name: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
@@ -285,7 +279,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(is_program);
     }
-    // Where none is named the C library looks in these.
+    // The C library's default where `PATH` is unset.
     let folders = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(is_program)
 }
