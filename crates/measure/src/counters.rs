@@ -1,5 +1,4 @@
-//! Numbers that many threads add one to, each way of doing so behind one trait, so that loops over them are compiled
-//! for each.
+//! Counters incremented by many threads, behind one trait, so that timed loops are compiled for each method.
 
 pub mod atomic;
 #[cfg(not(loom))]
@@ -15,50 +14,49 @@ mod tests;
 
 use crate::stage::{Guard, Halt};
 
-/// What a counter is made for.
+/// Conditions for which a counter is created.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setup {
-    /// Threads that add.
+    /// Number of incrementing threads.
     pub threads: usize,
-    /// The share of operations that only read, where the counter tells readers from writers.
+    /// Share of operations that only read, for counters that distinguish readers from writers.
     pub read_share: f64,
 }
 
-/// Which operations of a thread only read.
+/// Random choice of operations that only read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draws {
     share: f64,
     random: u64,
 }
 
-/// What one operation did.
+/// Effect of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Added one to this number.
+    /// Incremented the counter from this value.
     Added(u64),
-    /// Added one; nobody can tell in which order.
+    /// Incremented the counter; its value in between is unknown.
     AddedSomewhere,
-    /// Read the number.
+    /// Read the counter.
     Looked,
 }
 
-/// A number that many threads add one to.
+/// A counter incremented by many threads.
 pub trait Counter: Sync + Sized {
-    /// What a thread keeps for itself, away from the lines that the threads pass to and fro: where its own words lie, and
-    /// whatever else it needs to know before it begins an operation. Read out of the counter itself that would cost a
-    /// transfer of a line which the operation does not need.
+    /// Per-thread state, away from the shared lines: the location of the thread's own words and everything else needed
+    /// before an operation. Reading that from the counter itself would cost an unnecessary transfer of its line.
     type Handle<'a>
     where
         Self: 'a;
 
-    /// One that holds 0.
+    /// Creates a counter with value 0.
     fn new(setup: &Setup) -> Self;
 
-    /// What this thread, counted from 0, keeps for itself; for one thread only.
+    /// State of the thread with this number, from 0; at most one thread may use it.
     fn handle(&self, thread: usize) -> Self::Handle<'_>;
 
-    /// Performs one operation. `inside` is what the thread does while it keeps others out; a counter that keeps nobody
-    /// out calls it when the operation is done, so that each has the same work in sum.
+    /// Performs one operation. `inside` runs in the critical section; a counter without one calls it after the
+    /// operation, so that the total work is equal.
     ///
     /// # Errors
     /// The reason to leave; then nothing was added.
@@ -69,19 +67,19 @@ pub trait Counter: Sync + Sized {
         inside: impl FnOnce(),
     ) -> Result<Step, Halt>;
 
-    /// What stands in memory once all threads have left.
+    /// Value in memory after all threads have left.
     fn total(&self) -> u64;
 
-    /// Whether everything else that must hold did: no reader saw a number change.
+    /// Whether all other invariants held: no reader saw a value change.
     fn is_sound(&self) -> bool {
         true
     }
 }
 
 impl Draws {
-    /// Those of this thread, of which this share reads.
+    /// Choices of this thread with this share of reads.
     pub fn new(thread: usize, share: f64) -> Draws {
-        // Any odd number will do to begin with; threads begin apart.
+        // Any odd seed works; seeds of threads differ.
         Draws { share, random: (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
     }
 
@@ -97,7 +95,7 @@ impl Draws {
     }
 }
 
-/// Every lock of our own under the memory model: no order of two threads, or of three that sleep, loses an update.
+/// Locks of this crate under loom: no order of two threads, or of three that sleep, loses an update.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::flag::{FlagLock, FlagLockAlways};
@@ -108,7 +106,7 @@ mod loom_tests {
     use crate::stage::Guard;
     use crate::sync::{Arc, AtomicU64};
 
-    /// Threads of which each adds so often; every order that loom explores must end with the exact sum.
+    /// `threads` threads add `each` times; every order explored by loom must give the exact sum.
     fn exact<L: Lock + Send + 'static>(threads: usize, each: u64) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
@@ -136,8 +134,8 @@ mod loom_tests {
         });
     }
 
-    // Two threads that spin while a third could go on are beyond loom's scheduler, which gives the turn to and fro between
-    // the two: three threads only where they sleep.
+    // Loom's scheduler cannot handle two spinning threads while a third could proceed: it keeps switching between the
+    // two. So three threads are used only where they sleep.
     #[test]
     fn loom_mcs_loses_nothing() {
         exact::<McsLock>(2, 2);

@@ -1,6 +1,6 @@
-//! Counters without a lock: one atomic operation, a loop around one, none.
+//! Counters without a lock: an atomic operation, a loop around one, per-thread counters, a data race.
 //!
-//! A counter of 16 bytes: by one instruction where the CPU has it, else under the lock that replaces it.
+//! Also a counter of 16 bytes: by one instruction if the CPU has it, else under a lock.
 
 use super::{Counter, Setup, Step};
 use crate::primitives::spin::TasLock;
@@ -11,24 +11,24 @@ use crate::trial_context::Apart;
 use crate::wait::{Busy, Pause, WaitAction};
 
 // Every order in this file is Relaxed: the number carries nothing but itself, each addition is one atomic operation,
-// and whoever reads it at the end has joined all threads before.
+// and the final reader has joined all threads before.
 
-/// The most wait hints between two attempts: doubled after each that failed, as Anderson (1990) proposes.
+/// Maximum spin hints between two attempts; doubled after each failure, as Anderson (1990) proposes.
 const MAX_HINTS: u32 = 64;
 
 /// One atomic addition.
 #[derive(Debug)]
 pub struct FetchAdd(AtomicU64);
 
-/// A compare-exchange, again until it succeeds; with growing pauses in between (`BACKOFF`) or at once.
+/// Compare-exchange until it succeeds; with exponential backoff (`BACKOFF`) or without pauses.
 #[derive(Debug)]
 pub struct CasLoop<const BACKOFF: bool>(AtomicU64);
 
-/// A number for each thread, added up at the end: what a counter costs when nothing is shared.
+/// One counter per thread, summed at the end: the cost without sharing.
 #[derive(Debug)]
 pub struct PerThread(Box<[Apart<AtomicU64>]>);
 
-/// A load and a store: the wrong answer. It loses what others stored in between, and is no undefined behaviour.
+/// A load and a store, which loses concurrent updates: the wrong answer, but no undefined behaviour.
 #[derive(Debug)]
 pub struct Racy(AtomicU64);
 
@@ -107,7 +107,7 @@ impl Counter for PerThread {
         _: &Guard<'_>,
         inside: impl FnOnce(),
     ) -> Result<Step, Halt> {
-        // Nobody else writes this one, so a load and a store lose nothing.
+        // Only this thread writes this counter, so a load and a store lose nothing.
         own.store(own.load(Relaxed) + 1, Relaxed);
         inside();
         Ok(Step::AddedSomewhere)
@@ -139,11 +139,11 @@ impl Counter for Racy {
     }
 }
 
-/// Both halves of the number count, so that an operation that writes one of them only is found out.
+/// Increments both halves, so that an operation that writes only one half is detected.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const ONE: u128 = 1 << 64 | 1;
 
-/// Whether this CPU compares and exchanges 16 bytes in one instruction (CMPXCHG16B). Rust offers none for aarch64.
+/// Whether this CPU has a compare-exchange of 16 bytes (CMPXCHG16B). Rust offers none for aarch64.
 pub fn is_native() -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     return std::arch::is_x86_feature_detected!("cmpxchg16b");
@@ -151,7 +151,7 @@ pub fn is_native() -> bool {
     false
 }
 
-/// 16 bytes that are compared and exchanged until that succeeds.
+/// 16 bytes with compare-exchange until it succeeds.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[derive(Debug)]
 #[repr(align(16))]
@@ -163,14 +163,14 @@ unsafe impl Sync for Wide {}
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Wide {
-    /// Compares and exchanges; says what was there before.
+    /// Compare-exchange; returns the previous value.
     #[inline(always)]
     fn exchange(&self, old: u128, new: u128) -> u128 {
         let (low, high): (u64, u64);
-        // By hand: code for CPUs without the instruction would call a library for it. RBX belongs to the compiler, so it
-        // is exchanged and put back.
-        // SAFETY: the address is aligned to 16 bytes and nothing but this instruction touches what is there; the type is
-        // used only where `is_native` holds; RBX has its value back at the end.
+        // In assembly: compiled code for CPUs without the instruction would call a library. RBX is reserved by the
+        // compiler, so it is exchanged and restored.
+        // SAFETY: the address is aligned to 16 bytes and nothing but this instruction touches what is there; the type
+        // is used only where `is_native` holds; RBX has its value back at the end.
         unsafe {
             std::arch::asm!(
                 "xchg {new_low}, rbx",
@@ -200,7 +200,7 @@ impl Counter for Wide {
 
     #[inline(always)]
     fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
-        // There is no load of 16 bytes that is promised to be whole, so the first attempt finds out what is there.
+        // No 16-byte load is guaranteed to be atomic, so the first compare-exchange reads the value.
         let mut seen = self.exchange(0, 0);
         crate::stage::wait_until::<crate::wait::Busy>(guard, || {
             let now = self.exchange(seen, seen.wrapping_add(ONE));
@@ -222,9 +222,9 @@ impl Counter for Wide {
     }
 }
 
-/// Two words under a lock that looks first: what stands in for the instruction.
+/// Two words under a test-and-test-and-set lock, the replacement for the instruction.
 ///
-/// *Lines.* The lock's word and both halves lie on one line, which whoever has the lock writes.
+/// *Lines.* The lock's word and both halves are on one line, which the holder of the lock writes.
 #[derive(Debug)]
 pub struct LockedWide {
     lock: TasLock<true>,

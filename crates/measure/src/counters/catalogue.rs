@@ -1,49 +1,46 @@
-//! The methods of `contend` by name: how each keeps others out, and how it waits.
+//! Methods of `contend` by name: mutual exclusion and waiting of each.
 
 use crate::series::RequestError;
 
 /// How a thread waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
-    /// It never waits for another thread.
+    /// Never waits for another thread.
     Never,
-    /// It looks again and again.
+    /// Polls.
     Awake,
-    /// It sleeps, at once or after a while.
+    /// Sleeps, at once or after polling.
     Asleep,
 }
 
-/// One way to add one to a shared number.
+/// Method to increment a shared counter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Method {
-    /// Which it is.
+    /// Kind.
     pub kind: MethodKind,
-    /// Its name.
+    /// Name.
     pub id: &'static str,
     /// How a thread waits.
     pub waits: Waits,
-    /// Whether the critical section is inside: others are kept out while it lasts.
+    /// Whether the critical section is protected by mutual exclusion.
     pub locks: bool,
-    /// What it does, in words.
+    /// Description.
     pub how: &'static str,
 }
 
-/// The critical section is inside.
 const LOCKS: bool = true;
-/// It is beside the operation.
 const OPEN: bool = false;
 
-/// The catalogue out of one row for each method: its name in code, its name, how a thread waits, whether it locks, and what
-/// it does.
+/// Generates the catalogue from one row per method: variant, name, waiting, locking, description.
 macro_rules! methods {
     ($($kind:ident $id:literal $waits:ident $locks:ident $how:literal;)+) => {
-        /// The methods: each has a row in [`METHODS`], a loop and a price.
+        /// The methods; each has a row in [`METHODS`], a loop and a simulated cost.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum MethodKind {
             $(#[doc = concat!("`", $id, "`")] $kind,)+
         }
 
-        /// Every method, in the order of reports.
+        /// All methods in the order of reports.
         pub const METHODS: &[Method] =
             &[$(Method { kind: MethodKind::$kind, id: $id, waits: Waits::$waits, locks: $locks, how: $how },)+];
     };
@@ -71,10 +68,10 @@ methods! {
     Racy "racy" Never OPEN "plain load and store: a data race whose lost updates are counted";
 }
 
-/// What `atomic-16` does where the CPU cannot do it in one instruction.
+/// Description of `atomic-16` on CPUs without the instruction.
 pub const REPLACED_WIDE: &str = "16 bytes: this CPU has no such instruction, so a ttas lock replaces it";
 
-/// The method of a name.
+/// Finds a method by its name.
 ///
 /// # Errors
 /// [`RequestError::Unknown`].

@@ -1,4 +1,4 @@
-//! [`Guarded`]: a plain number that a lock keeps for one thread at a time.
+//! [`Guarded`]: a number protected by a lock.
 
 use super::{Counter, Setup, Step};
 use crate::primitives::spin::{SpinGuard, TasLock, TicketLock};
@@ -6,33 +6,33 @@ use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 
-/// A lock that threads wait for.
+/// A lock under contention.
 pub trait Lock: Sync + Sized {
-    /// What a thread keeps for itself, as in [`Counter::Handle`].
+    /// Per-thread state, as in [`Counter::Handle`].
     type Handle<'a>
     where
         Self: 'a;
 
-    /// The lock while it is held; released when it is dropped.
+    /// Guard, which releases the lock when dropped.
     type Held<'a>
     where
         Self: 'a;
 
-    /// A free one, for so many threads.
+    /// Creates a free lock for `threads` threads.
     fn new(threads: usize) -> Self;
 
-    /// What this thread, counted from 0, keeps for itself; for one thread only.
+    /// State of the thread with this number, from 0; at most one thread may use it.
     fn handle(&self, thread: usize) -> Self::Handle<'_>;
 
-    /// Takes it.
+    /// Acquires the lock.
     ///
     /// # Errors
     /// The reason to leave; then it is not held.
     fn lock<'a>(&'a self, handle: &mut Self::Handle<'a>, guard: &Guard<'_>) -> Result<Self::Held<'a>, Halt>;
 }
 
-/// A number and its lock, side by side on one line as in a `Mutex<u64>`: who gets the word gets the number with it. What
-/// else lies there, who writes it and why is said at each lock.
+/// A number and its lock on one line, as in a `Mutex<u64>`: the lock's word brings the number with it. Each lock
+/// documents what else is on the line and which threads write it.
 #[derive(Debug)]
 pub struct Guarded<L> {
     lock: L,
@@ -62,8 +62,8 @@ impl<L: Lock> Counter for Guarded<L> {
     ) -> Result<Step, Halt> {
         let held = self.lock.lock(handle, guard)?;
         inside();
-        // Relaxed load and store, one instruction each: the lock alone keeps others out and orders the two. Whoever
-        // breaks the lock loses updates, and is found out.
+        // Relaxed load and store, one instruction each: the lock alone keeps others out and orders the two. A broken
+        // lock loses updates, which is detected.
         let before = self.count.load(Relaxed);
         self.count.store(before + 1, Relaxed);
         drop(held);

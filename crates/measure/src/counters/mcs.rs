@@ -1,4 +1,4 @@
-//! [`McsLock`]: a queue of threads, each of which looks at a line of its own (Mellor-Crummey and Scott 1991).
+//! [`McsLock`]: a queue of threads, each polling its own line (Mellor-Crummey and Scott 1991).
 
 use super::guarded::Lock;
 use crate::stage::{Guard, Halt, wait_until};
@@ -7,43 +7,41 @@ use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 
-/// Nobody.
 const NOBODY: u64 = 0;
 
-/// The lock. A thread has one place in the queue, its node; nodes are named by their number plus one, so that the tail
-/// can be told from nobody.
+/// MCS lock. Each thread has one node in the queue; nodes are named by their number plus one, so that 0 means none.
 ///
-/// *Lines.* `tail` lies beside the number that the lock keeps, as the word of every lock here does, so whoever holds the
-/// lock writes that line (the number, and the tail when it leaves an empty queue) and whoever comes writes it (the
-/// exchange). Where the nodes are would never change, but on that line it would be fetched with every acquisition, to be
-/// read, before the exchange fetches the line again, to be written: so each thread keeps it in its [`Nodes`], on its own
-/// stack. Each node has lines to itself: its thread writes it before it queues and looks at it while it waits, the one
-/// behind writes `next` once and the one before clears `waits` once. A hand-over then moves the line of the tail and the
-/// lines of two nodes, and an acquisition touches the line of the tail only by its exchange.
+/// *Lines.* `tail` is on the line of the protected number, as the word of every lock here: the holder writes that line
+/// (the number, and the tail when it leaves an empty queue), and so does every arriving thread (the exchange). The
+/// location of the nodes never changes, but on that line it would be fetched with every acquisition for reading, before
+/// the exchange fetches the line again for writing; so each thread keeps it in its [`Nodes`], on its own stack. Each
+/// node has its own lines: its thread writes it before it queues and polls it while it waits, its successor writes
+/// `next` once and its predecessor clears `waits` once. A handoff then moves the line of the tail and the lines of two
+/// nodes, and an acquisition touches the line of the tail only by its exchange.
 #[derive(Debug)]
 pub struct McsLock {
-    /// Who came last.
+    /// Name of the last node.
     tail: AtomicU64,
     nodes: Box<[Apart<Node>]>,
 }
 
-/// What a thread keeps for itself: its name, and where all nodes are.
+/// Per-thread state: the name of the thread's node, and the location of all nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
     name: u64,
     nodes: &'a [Apart<Node>],
 }
 
-/// The place of one thread in the queue.
+/// Node of one thread in the queue.
 #[derive(Debug)]
 pub struct Node {
-    /// Who comes after this one.
+    /// Name of the successor.
     next: AtomicU64,
-    /// 1 while this one has to wait.
+    /// 1 while the thread has to wait.
     waits: AtomicU64,
 }
 
-/// The lock while it is held.
+/// Guard of the lock.
 #[derive(Debug)]
 pub struct Queued<'a> {
     tail: &'a AtomicU64,
@@ -73,16 +71,16 @@ impl Lock for McsLock {
     fn lock<'a>(&'a self, handle: &mut Nodes<'a>, guard: &Guard<'_>) -> Result<Queued<'a>, Halt> {
         let name = handle.name;
         let own = handle.node(name);
-        // Relaxed: nobody looks at this node before the exchange below has named it.
+        // Relaxed: no other thread reads this node before the exchange below has published its name.
         own.next.store(NOBODY, Relaxed);
         own.waits.store(1, Relaxed);
-        // Release shows the two stores above to whoever comes next. Acquire pairs with the Release of the one before
-        // (its node is ready to be written) or, where nobody is there, of the last release (what it did, we see).
+        // Release shows the two stores above to the successor. Acquire pairs with the Release of the predecessor (its
+        // node may be written) or, without one, of the last release (its writes under the lock are visible).
         let before = self.tail.swap(name, AcqRel);
         if before != NOBODY {
-            // Release pairs with the Acquire in `drop`: it writes to our node only after we have made it.
+            // Release pairs with the Acquire in `drop`: the predecessor writes to this node only after it was prepared.
             handle.node(before).next.store(name, Release);
-            // Acquire pairs with the Release of the one before: what it did under the lock, we see.
+            // Acquire pairs with the Release of the predecessor: its writes under the lock are visible.
             wait_until::<Pause>(guard, || own.waits.load(Acquire) == 0)?;
         }
         Ok(Queued { tail: &self.tail, own: *handle })
@@ -93,20 +91,21 @@ impl Drop for Queued<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         let own = self.own.node(self.own.name);
-        // Acquire pairs with the Release of the one who named itself here.
+        // Acquire pairs with the Release of the successor that stored its name here.
         let mut next = own.next.load(Acquire);
         if next == NOBODY {
-            // Release pairs with the Acquire of who finds the queue empty. Relaxed on failure: only that somebody came.
+            // Release pairs with the Acquire of the thread that finds the queue empty. Relaxed on failure: it only
+            // tells that a thread has arrived.
             if self.tail.compare_exchange(self.own.name, NOBODY, Release, Relaxed).is_ok() {
                 return;
             }
-            // Somebody has come and is about to name itself: two instructions, and nothing makes it leave in between.
+            // A successor is about to store its name: two instructions, between which nothing makes it leave.
             while next == NOBODY {
                 Pause::wait();
                 next = own.next.load(Acquire);
             }
         }
-        // Release pairs with the Acquire of the one who waits.
+        // Release pairs with the Acquire of the waiting successor.
         self.own.node(next).waits.store(0, Release);
     }
 }
@@ -115,8 +114,7 @@ impl Drop for Queued<'_> {
 mod tests {
     use super::*;
 
-    /// The tail of one lock and the handle of another: whatever is read to find the nodes is read from the handle, and
-    /// nothing beside the tail.
+    /// Uses the tail of one lock with the handle of another: the nodes must be found through the handle alone.
     #[test]
     fn a_thread_finds_the_nodes_by_its_handle() {
         let [lock, other] = [(); 2].map(|()| McsLock::new(2));

@@ -1,4 +1,4 @@
-//! Counters under locks of the libraries, whose waiters sleep in the kernel.
+//! Counters under library locks whose waiters sleep in the kernel.
 
 use super::guarded::Lock;
 use super::{Counter, Draws, Setup, Step};
@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{PoisonError, RwLock};
 
-/// A primitive of `wake` that is a lock: arming it is taking it.
+/// A primitive of `wake` that is a lock: arming acquires it.
 ///
-/// *Lines.* std's mutex (one word of four bytes) and parking_lot's (one byte) lie beside the number that they keep, and so
-/// does the C library's ([`PlainMutex`], 40 bytes of which a lock writes the word, the owner and a count): who comes and
-/// who leaves writes that line, and the kernel reads it for whoever goes to sleep. parking_lot queues sleepers in a table
-/// of its own. Nothing else on the line is read to find the lock: a pointer to a mutex on the heap would be.
+/// *Lines.* The mutexes of std (one word of four bytes), of parking_lot (one byte) and of the C library
+/// ([`PlainMutex`], 40 bytes of which a lock writes the word, the owner and a count) are on the line of the protected
+/// number: arriving and leaving threads write that line, and the kernel reads it for each thread that goes to sleep.
+/// parking_lot queues sleepers in its own table. Nothing else on the line is read to find the lock, in contrast to a
+/// pointer to a mutex on the heap.
 #[derive(Debug)]
 pub struct Sleeping<P>(P);
 
@@ -31,14 +32,14 @@ impl<P: Primitive> Lock for Sleeping<P> {
     fn new(_: usize) -> Self {
         match P::new() {
             Ok(lock) => Sleeping(lock),
-            // A mutex asks the system for nothing that it could refuse but memory.
+            // Creating a mutex can fail only for lack of memory.
             Err(error) => panic!("failed to make a lock: {error}"),
         }
     }
 
     fn handle(&self, _: usize) {}
 
-    /// Whoever holds it leaves its critical section before it looks whether to go on, so this ends.
+    /// Terminates: a holder leaves its critical section before it checks whether to stop.
     #[inline(always)]
     fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<P::Held<'a>, Halt> {
         Ok(self.0.arm())
@@ -55,17 +56,16 @@ impl Lock for PlainMutex {
 
     fn handle(&self, _: usize) {}
 
-    /// As above: this ends.
     #[inline(always)]
     fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<Locked<'a>, Halt> {
         Ok(PlainMutex::lock(self))
     }
 }
 
-/// std's readers-writer lock: writers add, readers see that the number stands still while they hold it.
+/// std's readers-writer lock: writers add, readers check that the number does not change while they hold the lock.
 ///
-/// *Lines.* The lock's two words lie beside the number: readers write that line as well, to count themselves. The share of
-/// operations that read is in each thread's handle, so that the line is not fetched to be read first.
+/// *Lines.* The lock's two words are on the line of the number; readers also write that line, to count themselves. The
+/// share of reads is in each thread's handle, so that the line is not fetched for reading first.
 #[derive(Debug)]
 pub struct ReadersWriter {
     count: RwLock<AtomicU64>,
@@ -92,7 +92,7 @@ impl Counter for ReadersWriter {
     fn step(&self, draws: &mut Draws, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         if draws.reads() {
             let count = self.count.read().unwrap_or_else(PoisonError::into_inner);
-            // Relaxed throughout: the lock orders everything, and keeps the number still.
+            // Relaxed throughout: the lock orders everything, and keeps the number unchanged.
             let before = count.load(Relaxed);
             inside();
             if count.load(Relaxed) != before {

@@ -1,4 +1,4 @@
-//! Every counter between real threads: exact where it says so, and it ends.
+//! All counters between real threads: exactness and termination.
 
 use super::atomic::{CasLoop, FetchAdd, PerThread};
 use super::flag::{FlagLock, FlagLockAlways};
@@ -16,7 +16,7 @@ fn guarded(halt: &AtomicU64) -> Guard<'_> {
     Guard { halt, deadline_ticks: u64::MAX, now_ticks: || 0 }
 }
 
-/// What stands in memory after every thread added its share, each number having been handed out once.
+/// Checks the total after all threads have added, and that each value was handed out once.
 fn exact<C: Counter>(read_share: f64) {
     let counter = C::new(&Setup { threads: THREADS, read_share });
     let halt = AtomicU64::new(0);
@@ -142,7 +142,7 @@ fn reads_come_in_their_share() {
     assert_eq!((reads(1.0), reads(0.0)), (10_000, 0));
 }
 
-/// Passes of `contend` with counters that are right and one that is not.
+/// Passes of `contend` with correct counters and an incorrect one.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod passes {
     use crate::counters::atomic::FetchAdd;
@@ -166,8 +166,7 @@ mod passes {
     use coretalk_model::{CpuId, Flags, TickRate};
     use coretalk_model::{Flag, Picos};
 
-    /// A lock that keeps nobody out: two threads are inside together, and both have read the number before either
-    /// writes it.
+    /// A lock without effect: two threads are inside together, and both read the number before either writes it.
     struct Broken;
 
     impl Lock for Broken {
@@ -182,7 +181,7 @@ mod passes {
         }
     }
 
-    /// The same as [`Guarded`], held up between the load and the store, so that every schedule loses updates.
+    /// As [`Guarded`], with a delay between load and store, so that every schedule loses updates.
     struct Slow(Broken, AtomicU64);
 
     impl Counter for Slow {
@@ -236,7 +235,7 @@ mod passes {
             assert!(observed.numbers.values[name] > 0.0, "{name}");
         }
         assert!(observed.numbers.values[names::JAIN] <= 1.0 + 1e-9);
-        // Nothing makes a busy system run two threads within the same milliseconds: windows that share no time are said to.
+        // A busy system may not run two threads within the same milliseconds, so the overlap may be 0.
         assert!((0.0..=1.0).contains(&observed.numbers.values[names::OVERLAP]));
     }
 
