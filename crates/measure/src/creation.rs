@@ -1,5 +1,5 @@
-//! Making threads and processes, one after another, and saying when each ran: what `spawn` times. The kinds of creations by
-//! name, and [`Tallies`] of what those of one pass took.
+//! Creation of threads and processes one after another, with time stamps, as timed by `spawn`: kinds of creation by
+//! name, and [`Tallies`] of one pass.
 
 pub mod names;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -20,7 +20,7 @@ use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, TrialFailure};
 use coretalk_model::{CpuSet, TickRate, stats};
 
-/// Why a kind cannot be had here.
+/// Why a kind is unavailable on this system.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn lacks(kind: Kind) -> Option<String> {
     if kind.execs() && !program::is_known() {
@@ -30,19 +30,17 @@ pub fn lacks(kind: Kind) -> Option<String> {
         .then(|| format!("`{}` needs a thread attribute that only glibc has", kind.name()))
 }
 
-/// What the system refused to the creator, with the error number.
+/// System call that was refused to the creator, with the error number.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {
-    /// A binding.
     Pin(i32),
-    /// A thread or a process, or something that it needs.
+    /// Creation of a thread, a process or something that it needs.
     Creation(i32),
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
 impl Refused {
-    /// The same as the failure of a pass on this CPU.
     fn failure(self, cpu: CpuId) -> TrialFailure {
         match self {
             Refused::Pin(errno) => TrialFailure::NotPinned { cpu, errno },
@@ -54,7 +52,7 @@ impl Refused {
 /// Performs one pass.
 ///
 /// # Errors
-/// [`TrialFailure`]: the system refused a creation, or the pass was given up.
+/// [`TrialFailure`] if the system refused a creation or the pass was given up.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn perform(
     context: &TrialContext<'_>,
@@ -68,25 +66,25 @@ pub fn perform(
     }
 }
 
-/// The kinds out of one row for each: its name in code, its name, and what it does.
+/// Generates the kinds from one row each: variant, name, description.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $how:literal;)+) => {
-        /// What is created.
+        /// Kind of creation.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
             $($(#[$doc])* $kind,)+
         }
 
-        /// Every kind, in the order of reports.
+        /// All kinds in the order of reports.
         pub const KINDS: [Kind; 8] = [$(Kind::$kind),+];
 
         impl Kind {
-            /// Its name.
+            /// Name.
             pub fn name(self) -> &'static str {
                 match self { $(Kind::$kind => $name),+ }
             }
 
-            /// What it does, in words.
+            /// Description.
             pub fn how(self) -> &'static str {
                 match self { $(Kind::$kind => $how),+ }
             }
@@ -101,13 +99,13 @@ kinds! {
     /// A thread with a small stack.
     SmallStack "thread-small-stack"
         "the same with a stack of 64 KiB";
-    /// A thread whose attributes say where it runs.
+    /// A thread with its affinity as an attribute.
     AttrPinned "thread-attr-pinned"
         "pthread_create with an affinity attribute: the creator waits until it takes effect";
-    /// A thread that pins itself before it does anything else.
+    /// A thread that first pins itself.
     SelfPinned "thread-self-pinned"
         "pthread_create; the new thread counts as running once it has set its own affinity";
-    /// Nothing: a thread that waits gets something to do.
+    /// No creation: a waiting thread gets a task.
     Pool "pool"
         "no creation: a futex wakes a waiting thread, which reports when it is done";
     /// A process by fork.
@@ -121,43 +119,43 @@ kinds! {
         "fork and execveat of the same program from that helper";
 }
 
-/// Memory that the process which creates processes holds beside what the tool itself takes, in MiB: what is copied, or
-/// marked, by a fork grows with it.
+/// Extra memory of the process that creates processes, in MiB: the cost of a fork, which copies or marks it, depends on
+/// its size.
 pub const PARENT_MIB: f64 = 64.0;
 
 impl Kind {
-    /// Whether it makes a process.
+    /// Whether it creates a process.
     pub fn is_process(self) -> bool {
         matches!(self, Kind::Fork | Kind::PosixSpawn | Kind::ForkExec)
     }
 
-    /// Whether it starts a program.
+    /// Whether it executes a program.
     pub fn execs(self) -> bool {
         matches!(self, Kind::PosixSpawn | Kind::ForkExec)
     }
 
-    /// Whether it can be sent to a CPU; the others run where their creator may.
+    /// Whether the new thread can be pinned; others inherit the affinity of their creator.
     pub fn is_placed(self) -> bool {
         matches!(self, Kind::AttrPinned | Kind::SelfPinned | Kind::Pool)
     }
 }
 
-/// The parameters of one trial, read.
+/// Parsed parameters of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// What is created.
+    /// Kind of creation.
     pub kind: Kind,
-    /// The pause between two, in nanoseconds.
+    /// Pause between creations, in nanoseconds.
     pub pause_ns: f64,
-    /// Where creator and created may run, where that is not one CPU.
+    /// CPUs of creator and created thread or process, if more than one.
     pub mask: Option<CpuSet>,
 }
 
 impl Config {
-    /// Reads the parameters of a trial.
+    /// Parses the parameters of a trial.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// [`RequestError`] for invalid parameters.
     pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let text = |name| spec.parameters.text(name);
         let mask = text("mask").map(CpuSet::from_list).transpose()?;
@@ -166,26 +164,23 @@ impl Config {
     }
 }
 
-/// The kind of a name.
-///
-/// # Errors
-/// [`RequestError::Unknown`].
+/// Finds a kind by its name.
 pub(crate) fn kind(name: &str) -> Result<Kind, RequestError> {
     let known = KINDS.into_iter().find(|kind| kind.name() == name);
     known.ok_or_else(|| RequestError::unknown("kind", name, &KINDS.map(Kind::name)))
 }
 
-/// Differences between first statement and return that are kept for their median; later ones count in no median.
+/// Maximum number of differences between first statement and return that are kept for their median.
 const MAX_KEPT: usize = 1 << 15;
 
-/// What the creations of one pass took.
+/// Times of the creations of one pass.
 #[derive(Debug)]
 pub struct Tallies {
     cost: Tally,
     latency: Tally,
     join: Tally,
     first: Tally,
-    /// First statement minus return, in ticks with their sign.
+    /// First statement minus return, in signed ticks.
     after_return: Vec<i64>,
     child_first: u64,
     samples: u64,
@@ -198,7 +193,7 @@ impl Default for Tallies {
 }
 
 impl Tallies {
-    /// Nothing counted; takes all memory that it will need.
+    /// Creates empty tallies and allocates all memory.
     pub fn new() -> Tallies {
         Tallies {
             cost: Tally::new(),
@@ -211,9 +206,10 @@ impl Tallies {
         }
     }
 
-    /// Counts one creation: before it, its return, the first statement of the new one, its end known.
+    /// Counts one creation by its stamps: before it, its return, the first statement of the new thread or process, its
+    /// end known.
     pub fn count(&mut self, [before, returned, began, ended]: [u64; 4]) {
-        // The counters of two CPUs may lie apart by less than any creation takes.
+        // The counters of two CPUs may differ by less than any creation takes.
         let latency = began.saturating_sub(before);
         self.samples += 1;
         if self.samples == 1 {
@@ -229,12 +225,12 @@ impl Tallies {
         }
     }
 
-    /// How many were counted, the first among them.
+    /// Number of creations, including the first.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// What the pass says.
+    /// Results of the pass.
     pub fn observed(&self, rate: TickRate) -> Observed {
         let mut observed = Observed::default();
         for (name, tally) in [
@@ -284,7 +280,6 @@ mod tests {
         assert_eq!(observed.numbers.values[names::AFTER_RETURN_NS], -300.0);
         assert_eq!((observed.numbers.counts["samples"], observed.numbers.counts[names::CHILD_FIRST]), (4, 3));
         let median = |name: &str| observed.numbers.histograms[name].percentile_ns(0.5).unwrap();
-        // A histogram keeps three digits.
         assert!((median(names::LATENCY) - 500.0).abs() < 1.0 && (median(names::COST) - 800.0).abs() < 1.0);
         assert_eq!(observed.numbers.histograms[names::FIRST].count(), 1);
     }

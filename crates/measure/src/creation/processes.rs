@@ -1,7 +1,7 @@
-//! Processes: a helper of stated size makes them, so that neither the memory nor the threads of the tool count.
+//! Creation of processes by a helper of known size, so that memory and threads of the tool have no influence.
 //!
-//! The helper is a fork of the tool in which one thread is left. It allocates nothing, talks through memory that both
-//! share, and dies with the thread that made it.
+//! The helper is a fork of the tool with a single thread. It allocates nothing, communicates through shared memory, and
+//! dies with the thread that created it.
 
 use super::program::{self, TELLS};
 use super::threads::{FEWEST, PATIENCE, finish};
@@ -21,26 +21,21 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
-/// Creations of a pass at most: one each 15 µs of the longest.
+/// Maximum creations of a pass: one per 15 µs of the longest pass.
 const MOST: usize = 1 << 14;
-/// How often the thread that made the helper looks after it.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What helper, children and tool share.
 #[repr(C)]
 struct Board {
-    /// The first statement of the child.
+    /// Time of the child's first statement.
     began: AtomicU64,
-    /// Creations that are written down.
     count: AtomicUsize,
-    /// Why the helper gave up; 0 where it did not.
+    /// Error number with which the helper gave up; 0 without error.
     errno: AtomicU64,
-    /// Pages that the helper holds.
     pages: AtomicU64,
     stamps: [[AtomicU64; 4]; MOST],
 }
 
-/// Memory that processes share.
 struct Shared(NonNull<Board>);
 
 impl Shared {
@@ -62,7 +57,7 @@ impl Drop for Shared {
     }
 }
 
-/// Fresh zeroed memory, every page of which is there.
+/// Maps zeroed memory with all pages present.
 fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
     // SAFETY: a mapping at an address that the kernel chooses touches nothing that exists.
     let memory = unsafe {
@@ -82,10 +77,10 @@ fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
     }
 }
 
-/// Set beside an error number of the board where a binding was refused.
+/// Added to the error number on the board if pinning was refused.
 const OF_PIN: u64 = 1 << 32;
 
-/// Everything that the helper needs, made before it exists.
+/// Everything that the helper needs, prepared before the fork.
 struct Orders<'a> {
     kind: Kind,
     board: &'a Board,
@@ -93,11 +88,10 @@ struct Orders<'a> {
     span_ticks: u64,
     pause_ticks: u64,
     program: Option<OwnedFd>,
-    /// `/proc/self/fd/N`, the program's name for posix_spawn.
+    /// `/proc/self/fd/N`, the program's path for posix_spawn.
     path: [u8; 32],
 }
 
-/// Performs one pass.
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
@@ -151,7 +145,7 @@ fn page_bytes() -> f64 {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 }
 }
 
-/// Makes the helper and waits for its end; it is ended where the pass is given up.
+/// Forks the helper and waits for its end; kills it if the pass is given up.
 fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), Refused>, Halt> {
     // SAFETY: the child calls nothing but `help`, which keeps to system calls, atomics and the C library's own fork and
     // spawn; both C libraries put their locks in order in the child of a fork.
@@ -194,15 +188,15 @@ fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
     }
 }
 
-/// The helper: creates processes one after another and writes down when.
+/// Main function of the helper: creates processes one after another and records the times.
 fn help(orders: &Orders<'_>) -> i32 {
     let errno = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as u64;
     let failed = |errno: u64| {
-        // Release pairs with the Acquire of the one who looks after us.
+        // Release pairs with the Acquire of the supervising thread.
         orders.board.errno.store(errno, Release);
         1
     };
-    // SAFETY: no memory is involved. Where this is refused, the one who looks after us still ends us.
+    // SAFETY: no memory is involved. If this is refused, the supervising thread still kills the helper.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     if orders.mask.is_some_and(|mask| affinity::set_mask(mask).is_err()) {
         return failed(OF_PIN | errno());
@@ -257,7 +251,7 @@ fn help(orders: &Orders<'_>) -> i32 {
     0
 }
 
-/// Creates one process; says its number, or −1.
+/// Creates one process; returns its id, or −1.
 fn create(orders: &Orders<'_>) -> i32 {
     let arguments: [*const c_char; 2] = [c"coretalk-child".as_ptr(), std::ptr::null()];
     let surroundings: [*const c_char; 1] = [std::ptr::null()];
@@ -297,7 +291,7 @@ fn create(orders: &Orders<'_>) -> i32 {
     }
 }
 
-/// Pages that this process holds in memory; 0 where the system does not say.
+/// Resident pages of this process; 0 if unknown.
 fn resident_pages() -> u64 {
     let mut text = [0u8; 128];
     // SAFETY: the path ends with a zero byte, the buffer is writable for the length given, and the descriptor is the one

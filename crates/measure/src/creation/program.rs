@@ -1,23 +1,20 @@
-//! The smallest program: reads the counter, writes it to a descriptor, and ends. No loader, no library: what a real
-//! program adds comes on top.
+//! A minimal program, without loader and libraries: reads the counter, writes it to a descriptor and ends. Real
+//! programs cost more.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The descriptor that the program writes to.
 pub const TELLS: i32 = 200;
 
-/// Whether there is such a program for this architecture.
 pub const fn is_known() -> bool {
     cfg!(target_arch = "x86_64")
 }
 
-/// Where it is loaded.
 const BASE: u64 = 0x40_0000;
-/// Bytes of the file's header and its one entry of the program table.
+/// Bytes of the ELF header and the single program header.
 const HEADERS: usize = 64 + 56;
 
-/// Machine code: the counter once everything before it is done, eight bytes of it to the descriptor, exit.
+/// Machine code: reads the counter after all earlier instructions, writes its eight bytes to the descriptor, exits.
 const CODE: [u8; 42] = {
     let [d0, d1, ..] = (TELLS as u32).to_le_bytes();
     [
@@ -37,13 +34,12 @@ const CODE: [u8; 42] = {
     ]
 };
 
-/// The file: an ELF header, one loadable segment that is the whole file, and the code (System V ABI, "Object Files").
+/// The ELF file: header, one loadable segment that covers the whole file, and the code (System V ABI, "Object Files").
 fn file() -> Vec<u8> {
     let size = (HEADERS + CODE.len()) as u64;
     let mut file = Vec::with_capacity(size as usize);
     file.extend([0x7F, b'E', b'L', b'F', 2, 1, 1, 0]);
     file.extend([0; 8]);
-    // An executable for x86-64.
     for half in [2u16, 62] {
         file.extend(half.to_le_bytes());
     }
@@ -55,7 +51,6 @@ fn file() -> Vec<u8> {
     for half in [64u16, 56, 1, 64, 0, 0] {
         file.extend(half.to_le_bytes());
     }
-    // Load, readable and executable.
     for word in [1u32, 5] {
         file.extend(word.to_le_bytes());
     }
@@ -66,10 +61,7 @@ fn file() -> Vec<u8> {
     file
 }
 
-/// The program as a file without a name.
-///
-/// # Errors
-/// The system's reason.
+/// Creates the program as an anonymous file.
 pub fn open() -> io::Result<OwnedFd> {
     // SAFETY: the name is a string that ends with a zero byte.
     let descriptor = unsafe { libc::memfd_create(c"coretalk-child".as_ptr(), 0) };
@@ -93,7 +85,6 @@ mod tests {
         let file = file();
         assert_eq!(file.len(), HEADERS + CODE.len());
         assert_eq!(&file[HEADERS..HEADERS + 3], &[0x0F, 0x01, 0xF9]);
-        // Entry and size as the headers say them.
         assert_eq!(u64::from_le_bytes(file[24..32].try_into().unwrap()), BASE + HEADERS as u64);
         assert_eq!(u64::from_le_bytes(file[96..104].try_into().unwrap()), file.len() as u64);
     }

@@ -1,5 +1,5 @@
-//! Threads of the C library: made, run, joined, one after another; and `pool`, for contrast: what a hand-off to a thread
-//! that waits takes.
+//! Creation of threads with the C library: create, run, join, one after another. For comparison `pool`: a handoff to a
+//! waiting thread.
 
 use super::{Config, Kind, Refused, Tallies};
 use crate::counter;
@@ -14,29 +14,26 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// A pass may take so much longer than asked before it is given up.
+/// Time that a pass may exceed its span before it is given up.
 pub const PATIENCE: Picos = Picos::from_ms(5_000);
-/// A small stack; the C library wants 16 KiB and room for its own data.
+/// Size of a small stack; the C library needs 16 KiB and room for its own data.
 const SMALL_STACK: usize = 64 << 10;
-/// Each pause is up to so much shorter or longer, so that nothing periodic falls into step.
+/// Relative jitter of each pause, so that nothing periodic stays in step.
 const JITTER: f64 = 0.25;
-/// Creations of a pass at least: the first is cold and kept apart.
+/// Minimum creations of a pass: the first is cold and counted separately.
 pub const FEWEST: u64 = 3;
 
-/// Whether the C library can say in the attributes of a thread where it runs.
+/// Whether the C library has a thread attribute for the affinity.
 pub const HAS_ATTRIBUTE: bool = cfg!(target_env = "gnu");
 
-/// What the new thread needs and tells.
 #[derive(Debug, Default)]
 struct Child {
-    /// Where it pins itself to.
     own: Option<CpuSet>,
-    /// When it ran; 0 before.
+    /// Time of its first statement; 0 before.
     began: AtomicU64,
     errno: AtomicI32,
 }
 
-/// Attributes of a thread.
 struct Attributes(libc::pthread_attr_t);
 
 impl Attributes {
@@ -80,7 +77,6 @@ fn checked(status: i32, refused: impl Fn(i32) -> Refused) -> Result<(), Refused>
     if status == 0 { Ok(()) } else { Err(refused(status)) }
 }
 
-/// The first statement of the new thread, and its last.
 extern "C" fn body(child: *mut c_void) -> *mut c_void {
     // SAFETY: the creator keeps the child's record until it has joined the thread, and shares it only by reference.
     let child = unsafe { &*child.cast::<Child>() };
@@ -94,7 +90,6 @@ extern "C" fn body(child: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Performs one pass.
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
@@ -109,7 +104,7 @@ pub fn perform(
         let mut tallies = Tallies::new();
         role.wait_for_all()?;
         if role.number > 0 {
-            // Its CPU is for the new threads.
+            // The CPU of role 1 is left to the new threads.
             return Ok(None);
         }
         let made = within(role, config, || {
@@ -121,7 +116,7 @@ pub fn perform(
     finish(context, said.into_iter().flatten().next())
 }
 
-/// Lets the creator run where the trial allows, and brings it back afterwards.
+/// Runs `task` with the creator on the CPUs of the trial's mask; restores its affinity afterwards.
 pub fn within<T>(
     role: &RoleContext<'_>,
     config: &Config,
@@ -131,7 +126,6 @@ pub fn within<T>(
     role.unbound(mask, task).unwrap_or_else(|errno| Ok(Err(Refused::Pin(errno))))
 }
 
-/// What the creator said, as a pass.
 pub fn finish(
     context: &TrialContext<'_>,
     said: Option<Result<Tallies, Refused>>,
@@ -139,14 +133,12 @@ pub fn finish(
     let cpus = context.cpus();
     match said {
         Some(Ok(tallies)) => Ok(tallies.observed(context.rate())),
-        // The last CPU is that of the new threads, which are the ones that are bound. A creator that may run anywhere has
-        // no other.
+        // The last CPU is that of the pinned new threads; without a separate CPU for them it is the creator's.
         Some(Err(refused)) => Err(refused.failure(cpus[cpus.len() - 1])),
         None => Err(TrialFailure::PartnerLost { cpu: cpus[0] }),
     }
 }
 
-/// The pause after a creation, in ticks.
 pub fn pause(pause_ticks: f64, key: Key, round: u64) -> u64 {
     (pause_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64
 }
@@ -185,7 +177,7 @@ fn create_all(
         };
         let returned = counter::stop();
         if status != 0 {
-            // A thread that its attributes send to a CPU is refused together with the CPU.
+            // For a thread with an affinity attribute EINVAL means that the CPU was refused.
             let is_pin = config.kind == Kind::AttrPinned && status == libc::EINVAL;
             return Ok(Err(if is_pin { Refused::Pin(status) } else { Refused::Creation(status) }));
         }
@@ -207,25 +199,23 @@ fn create_all(
     }
 }
 
-/// The task after which the worker leaves.
+/// Task number that ends the worker.
 const LAST: u32 = u32::MAX;
 
-/// What creator and worker tell each other.
 #[derive(Debug, Default)]
 struct Mailbox {
-    /// The number of the task that is to be done; the worker sleeps on it.
+    /// Number of the current task; the worker sleeps on it.
     task: Apart<AtomicU32>,
-    /// The number of the task that is done; the creator sleeps on it.
+    /// Number of the last completed task; the creator sleeps on it.
     done: Apart<AtomicU32>,
-    /// When the worker began.
     began: Apart<AtomicU64>,
 }
 
 impl Mailbox {
-    /// Sleeps until a word is no longer what it was.
+    /// Sleeps until `word` differs from `was`.
     fn await_change(role: &RoleContext<'_>, word: &AtomicU32, was: u32) -> Result<u32, Halt> {
         loop {
-            // Acquire pairs with the Release of whoever changed it: what was done before, we see.
+            // Acquire pairs with the Release of the thread that changed it: its earlier writes are visible.
             let now = word.load(Acquire);
             if now != was {
                 return Ok(now);
