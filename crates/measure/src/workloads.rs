@@ -1,7 +1,7 @@
-//! Work that the tool brings along, each in one process of its own: what a placement is compared by where nobody has a
-//! program at hand. Written from descriptions of what the well-known suites do, not from their sources.
+//! Bundled workloads, each run in its own process, for comparing placements without a program of the user. Written from
+//! descriptions of well-known suites, not from their sources.
 //!
-//! Every workload checks its own answer; a run whose answer is wrong ends with an error and no number.
+//! Every workload verifies its result; a wrong one is an error without a number.
 
 mod compute;
 pub mod memory;
@@ -20,26 +20,26 @@ use std::time::Duration;
 /// One run of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// What is done.
+    /// Workload.
     pub workload: Workload,
-    /// By how many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// The CPU of each role in turn; empty where the system places threads.
+    /// CPUs of the roles, used cyclically; empty if the system places threads.
     pub cpus: Vec<CpuId>,
-    /// How long, for work without an end of its own.
+    /// Duration of workloads that run for a fixed time.
     pub span: Duration,
 }
 
-/// Numbers by name, as the workload's metrics call them.
+/// Results by metric name.
 pub type Numbers = Vec<(&'static str, f64)>;
 
-/// The word that makes this program a stage of the `execl` chain, with what it is handed.
+/// Subcommand that makes this program a stage of the `execl` chain, with its arguments.
 pub const CHAIN: &str = "chain";
 
-/// Does the work and says what came out.
+/// Runs a workload and returns its results.
 ///
 /// # Errors
-/// [`WorkError`]: an answer is wrong, or the system refused a thread, a process or memory.
+/// [`WorkError`] for a wrong result, or if the system refused a thread, a process or memory.
 pub fn perform(job: &Job) -> Result<Numbers, WorkError> {
     use WorkloadKind as Kind;
     match job.workload.kind {
@@ -62,102 +62,101 @@ pub fn perform(job: &Job) -> Result<Numbers, WorkError> {
     }
 }
 
-/// Why a run has no number: an answer is wrong, or the system refused something. A whole sentence.
+/// Why a run has no result; each message is a complete sentence.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum WorkError {
-    /// The system refused a program, a process, a pipe or a look at the CPUs.
+    /// The system refused a program, a process, a pipe or reading the affinity.
     #[error("{what}: {source}")]
     Refused { what: &'static str, source: io::Error },
-    /// A stage of a chain cannot find the program that it replaces.
+    /// A stage of a chain cannot find its own executable.
     #[error(transparent)]
     NoProgram(io::Error),
-    /// A thread is not on its CPU.
+    /// A thread could not be pinned.
     #[error("a thread of the workload could not be started: {0}")]
     NotPinned(PinError),
     /// A thread panicked.
     #[error("a thread of the workload exited at once")]
     ThreadEnded,
-    /// A thread beside a shell panicked.
+    /// A thread of a shell workload panicked.
     #[error("a thread exited at once")]
     ShellEnded,
-    /// A stage of a chain was called in another way.
+    /// A stage of a chain has a wrong number of arguments.
     #[error("a stage of the chain takes two words")]
     StageWords,
-    /// A word of a stage is none.
+    /// An argument of a stage is not a number.
     #[error("`{word}` is not a number")]
     NotANumber { word: String },
-    /// What a chain printed.
+    /// A chain printed something other than a count.
     #[error("a chain printed `{printed}` instead of a count")]
     ChainPrinted { printed: String },
-    /// A child ended otherwise than by its last call.
+    /// A child did not exit as expected.
     #[error("a process did not exit as expected")]
     ProcessEnd,
-    /// An echo is not what was sent.
+    /// An echo differs from the sent number.
     #[error("{sent} came back as {echo}")]
     Echo { sent: u64, echo: u64 },
-    /// What was sent is not the next number.
+    /// The received number is not the next one.
     #[error("the other process found a counter out of step")]
     OutOfStep,
-    /// What a pipeline printed.
+    /// A pipeline printed something other than a count.
     #[error("a pipeline printed `{printed}` instead of a count")]
     PipelinePrinted { printed: String },
-    /// Pipelines over one text differ.
+    /// Pipelines counted different numbers of lines.
     #[error("a pipeline counted {count} lines, and another {expected}")]
     PipelineCount { count: u64, expected: u64 },
-    /// Nobody has published so many queens.
+    /// The number of solutions is not known for this board.
     #[error("the answer is not known for a board of this size")]
     UnknownBoard,
-    /// Not all solutions, or too many.
+    /// The number of solutions is wrong.
     #[error("{size} queens have {known} solutions, and {found} were found")]
     Solutions { size: u32, known: u64, found: u64 },
-    /// Arithmetic gave something else than before.
+    /// The integer result is wrong.
     #[error("the integer mix gave {answer:#x} instead of {expected:#x}")]
     Mix { answer: u64, expected: u64 },
-    /// Additions under locks were lost.
+    /// Increments under locks were lost.
     #[error("{expected} locks were acquired, but the counters show {found}")]
     Locks { expected: u64, found: u64 },
-    /// Additions to one counter were lost.
+    /// Increments of the shared counter were lost.
     #[error("the threads added {expected}, but the counter shows {found}")]
     Additions { expected: u64, found: u64 },
-    /// Threads stood at different barriers.
+    /// Threads passed different numbers of barriers.
     #[error("the threads did not pass the same number of barriers")]
     Barriers,
-    /// A token was lost or doubled.
+    /// A token was lost or duplicated.
     #[error("the token and the threads disagree about the number of hops")]
     Hops,
-    /// Threads were in different phases.
+    /// Threads completed different numbers of phases.
     #[error("the threads did not go through the same number of phases")]
     Phases,
-    /// An item was overtaken or changed.
+    /// An item was reordered or changed.
     #[error("item {position} came out as {item}")]
     Item { position: u64, item: u64 },
     /// Items were lost.
     #[error("the stages did not see the same number of items")]
     Items,
-    /// Words that were read are not those written.
+    /// The words read differ from those written.
     #[error("a buffer sums to {sum} instead of {expected}")]
     Sum { sum: u64, expected: u64 },
-    /// Words that were written are not there.
+    /// Written words are missing.
     #[error("a buffer does not contain what was written")]
     Written,
-    /// An array is not what the kernel makes of it.
+    /// An array has a wrong value.
     #[error("an array contains {value} instead of {expected}")]
     Array { value: f64, expected: f64 },
-    /// Smaller arrays would measure caches.
+    /// Too little memory for arrays larger than the caches.
     #[error(
         "three arrays of four times the last-level caches of {} take {needed_mib} MiB, and {free_mib} MiB of memory are \
          free",
         cpus.named()
     )]
     Memory { cpus: CpuSet, needed_mib: u64, free_mib: u64 },
-    /// Other programs would have to give memory up.
+    /// Too little memory: other programs would have to give up theirs.
     #[error("the buffers of all threads: {0}")]
     Buffers(String),
 }
 
 impl WorkError {
-    /// What the system refused, from its error.
     pub(super) fn refused(what: &'static str) -> impl Fn(io::Error) -> WorkError + Copy {
         move |source| WorkError::Refused { what, source }
     }

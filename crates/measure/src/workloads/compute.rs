@@ -1,12 +1,12 @@
-//! Arithmetic: a fixed mix of integer and string operations in each thread, and every way to put n queens on a board of
-//! n × n, by backtracking over bit masks; rows of the first two queens are the tasks that threads take as they come.
+//! Arithmetic: a fixed mix of integer and string operations in each thread, and the n queens problem by backtracking
+//! over bit masks. The tasks of the latter are the positions of the first two queens; threads take them dynamically.
 
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Rounds between two looks at the clock: about a millisecond.
+/// Rounds between two readings of the clock: about a millisecond.
 const ROUNDS: u64 = 2_000;
 
 pub fn integer(job: &Job) -> Result<Numbers, WorkError> {
@@ -26,7 +26,7 @@ pub fn integer(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// Multiplications, divisions, branches, a small table and strings that are built and compared.
+/// Multiplications, divisions, branches, a small table, and strings that are built and compared.
 fn mix(rounds: u64) -> u64 {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut table = [0u64; 64];
@@ -88,7 +88,7 @@ pub fn queens(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("solutions_per_s", found as f64 / elapsed.as_secs_f64())])
 }
 
-/// Solutions whose first two queens stand there.
+/// Number of solutions with the first two queens in these columns.
 fn below(size: u32, first: u32, second: u32) -> u64 {
     let all = (1u32 << size) - 1;
     let (a, b) = (1u32 << first, 1u32 << second);
@@ -98,7 +98,7 @@ fn below(size: u32, first: u32, second: u32) -> u64 {
     solutions(all, a | b, ((a << 1) | b) << 1, ((a >> 1) | b) >> 1)
 }
 
-/// Columns that are taken, and diagonals that reach this row from the left and from the right.
+/// Number of completions, given occupied columns and the diagonals that reach this row from left and right.
 fn solutions(all: u32, columns: u32, left: u32, right: u32) -> u64 {
     if columns == all {
         return 1;

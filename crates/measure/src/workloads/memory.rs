@@ -1,6 +1,6 @@
-//! Memory: buffers that each thread reads or writes in blocks of 1 KiB, one after another, and the four kernels of memory
-//! bandwidth, over arrays that no cache holds (McCalpin 1995): at least four times all last-level caches of the CPUs that
-//! work, shared out among the threads, first touched by whoever works on them.
+//! Memory: buffers that each thread reads or writes sequentially in blocks of 1 KiB, and the four STREAM kernels of
+//! memory bandwidth over arrays larger than all caches (McCalpin 1995). The arrays have at least four times the size of
+//! all last-level caches of the working CPUs; each thread first touches its own share.
 
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
@@ -11,12 +11,11 @@ use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Words of a block.
 const BLOCK: usize = 128;
-/// Bytes that pass between two looks at the clock, however small the buffer is.
+/// Minimum bytes between two readings of the clock, also for small buffers.
 const BETWEEN_CLOCKS: usize = 1 << 20;
 
-/// Refuses where the buffers of all threads do not fit: the kernel would end some program.
+/// Fails if the buffers of all threads exceed the free memory: the kernel would kill a program.
 fn ensure_buffers(job: &Job) -> Result<(), WorkError> {
     lacking((job.threads * job.workload.memory_bytes()) as u64)
         .map_or(Ok(()), |reason| Err(WorkError::Buffers(reason)))
@@ -75,17 +74,14 @@ fn per_second(rates: Vec<Result<f64, WorkError>>) -> Result<Numbers, WorkError> 
     Ok(vec![("mb_per_s", rate / 1e6)])
 }
 
-/// What an array has at least, and where nothing is known of the caches: more than all but the largest of them.
+/// Minimum size of an array; with unknown caches the next constant, larger than most caches.
 const MIN_ARRAY: u64 = 32 << 20;
 const UNKNOWN_CACHES: u64 = 256 << 20;
-/// The share of the free memory that three arrays may take.
+/// Maximum share of the free memory for three arrays.
 const ARRAYS_SHARE: f64 = 0.75;
 const SCALAR: f64 = 3.0;
 
-/// Bytes of an array over these CPUs.
-///
-/// # Errors
-/// There is not so much memory: smaller arrays would measure caches.
+/// Size of an array for these CPUs in bytes. Fails if memory is too small: smaller arrays would measure caches.
 fn array_bytes(cpus: &CpuSet) -> Result<u64, WorkError> {
     let whole = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(MIN_ARRAY));
     match available_bytes() {
@@ -125,7 +121,7 @@ pub(super) fn stream(job: &Job) -> Result<Numbers, WorkError> {
 
 type Arrays<'a> = (&'a mut Vec<f64>, &'a mut Vec<f64>, &'a mut Vec<f64>);
 
-/// Reads are of arrays that no pass writes, so that every pass does the same.
+/// Runs one kernel. Its inputs are arrays that no pass writes, so that all passes are equal.
 fn pass(kind: WorkloadKind, (a, b, c): Arrays<'_>) {
     match kind {
         WorkloadKind::StreamCopy => c.copy_from_slice(a),
@@ -148,18 +144,18 @@ fn check_array(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), WorkErr
     }
 }
 
-/// Bytes that all last-level caches of these CPUs hold together; `None` where the system does not say so of each.
+/// Total bytes of the last-level caches of these CPUs; `None` if unknown for any of them.
 pub fn last_level_bytes(cpus: &CpuSet) -> Option<u64> {
     within(Path::new("/sys/devices/system/cpu"), cpus)
 }
 
 fn within(root: &Path, cpus: &CpuSet) -> Option<u64> {
     let caches: Option<BTreeMap<String, u64>> = cpus.iter().map(|cpu| last_level(root, cpu)).collect();
-    // One entry for each cache, named by who shares it.
+    // One entry per cache, identified by the CPUs that share it.
     caches.filter(|caches| !caches.is_empty()).map(|caches| caches.values().sum())
 }
 
-/// Who shares the highest cache of a CPU, and what it holds.
+/// CPUs that share the last-level cache of a CPU, and its size.
 fn last_level(root: &Path, cpu: CpuId) -> Option<(String, u64)> {
     let folder = root.join(format!("cpu{cpu}/cache"));
     let caches = std::fs::read_dir(folder).ok()?.flatten().filter_map(|entry| {
@@ -171,7 +167,7 @@ fn last_level(root: &Path, cpu: CpuId) -> Option<(String, u64)> {
     caches.max_by_key(|(level, ..)| *level).map(|(_, sharers, bytes)| (sharers, bytes))
 }
 
-/// `32768K`, `36M`.
+/// Parses sizes such as `32768K` and `36M`.
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
@@ -228,7 +224,7 @@ mod tests {
         let of = |list: &str| within(root.path(), &list.parse().unwrap());
         assert_eq!(of("0-1"), Some(32 << 20));
         assert_eq!(of("0-2"), Some(48 << 20));
-        // Of CPU 3 nothing is known: a part is no answer.
+        // The cache of CPU 3 is unknown, so the total is unknown.
         assert_eq!(of("0-3"), None);
         assert_eq!(of(""), None);
     }

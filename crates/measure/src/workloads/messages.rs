@@ -1,4 +1,4 @@
-//! Threads that talk all the time: barrier, ring, all-to-all, pipeline, shared counter.
+//! Threads that communicate constantly: barrier, ring, all-to-all, pipeline, shared counter.
 
 use super::threads::{spin_until, together};
 use super::{Job, Numbers, WorkError};
@@ -6,12 +6,11 @@ use crate::trial_context::Apart;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Additions of a thread between two barriers, and between two operations on a shared counter.
+/// Work of a thread between two barriers, and between two operations on a shared counter, in loop steps.
 const PHASE_WORK: u64 = 2_000;
 const COUNTER_WORK: u64 = 50;
-/// Items that a queue of the pipeline holds.
 const SLOTS: u64 = 64;
-/// Rounds between two looks at the clock, which one role takes for all.
+/// Rounds between two readings of the clock by role 0.
 const CHUNK: u64 = 64;
 
 fn work(steps: u64) {
@@ -20,21 +19,23 @@ fn work(steps: u64) {
     }
 }
 
-/// Fixed work in each thread, then a barrier on one counter.
+/// Fixed work in each thread, then a barrier with one counter.
 pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let (arrived, phase, last) =
         (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
     let (elapsed, done) = together(job, |role, begun| {
         let mut mine = 0u64;
-        // Relaxed: only role 0 writes the end, before it arrives; whoever sees the phase that it opened sees it too.
+        // Relaxed: only role 0 writes the end, before it arrives; a thread that sees the phase that role 0 opened sees
+        // it too.
         while mine < last.load(Relaxed) {
             work(PHASE_WORK);
             if role == 0 && mine.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
                 last.store(mine + 1, Relaxed);
             }
             mine += 1;
-            // AcqRel: the last to arrive has seen what all others did before, and hands it on with the phase.
+            // AcqRel: the last thread to arrive has seen all earlier writes of the others, and publishes them with the
+            // phase.
             if arrived.fetch_add(1, AcqRel) + 1 == threads * mine {
                 phase.store(mine, Release);
             } else {
@@ -51,7 +52,7 @@ pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("phases_per_s", phases as f64 / elapsed.as_secs_f64())])
 }
 
-/// A counter that goes from thread to thread, each adding one.
+/// A token that circulates; each thread adds one.
 pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let token = Apart(AtomicU64::new(0));
@@ -61,7 +62,7 @@ pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
         let mut hops = 0u64;
         loop {
             let mut seen = 0;
-            // Acquire pairs with the Release of the thread before: its hop is over.
+            // Acquire pairs with the Release of the previous thread: its hop is over.
             spin_until(|| {
                 seen = token.load(Acquire);
                 (seen & !END) % threads == role || seen & END != 0
@@ -71,7 +72,7 @@ pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
             }
             hops += 1;
             let over = role == 0 && hops.is_multiple_of(CHUNK) && begun.elapsed() >= job.span;
-            // Release: whoever sees the token sees that it was passed on. The end keeps the count.
+            // Release: a thread that sees the token sees that it was passed on. The end flag keeps the count.
             token.store((seen + 1) | if over { END } else { 0 }, Release);
             if over {
                 return hops;
@@ -85,14 +86,14 @@ pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("hops_per_s", hops as f64 / elapsed.as_secs_f64())])
 }
 
-/// In each phase every thread writes a line for every other, and reads what the others wrote for it.
+/// In each phase every thread writes a line for every other thread and reads the lines written for it.
 pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads;
     let lines: Vec<Apart<AtomicU64>> = (0..threads * threads).map(|_| Apart(AtomicU64::new(0))).collect();
     let last = AtomicU64::new(u64::MAX);
     let (elapsed, done) = together(job, |role, begun| {
         let mut phase = 0u64;
-        // Relaxed: role 0 writes the end before its messages of that phase; whoever got one of them sees it.
+        // Relaxed: role 0 writes the end before its messages of that phase; a thread that got one of them sees it.
         while phase < last.load(Relaxed) {
             if role == 0 && phase.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
                 last.store(phase + 1, Relaxed);
@@ -102,7 +103,7 @@ pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
             // Release pairs with the Acquire of the receiver.
             others().for_each(|other| lines[role * threads + other].store(phase, Release));
             for other in others() {
-                // Acquire pairs with the Release of the sender. It may be a phase ahead already.
+                // Acquire pairs with the Release of the sender, which may already be a phase ahead.
                 spin_until(|| lines[other * threads + role].load(Acquire) >= phase);
             }
         }
@@ -133,7 +134,7 @@ impl Queue {
         // Acquire pairs with the Release in `pop`: the reader is done with the slot.
         spin_until(|| position - self.read.load(Acquire) < SLOTS);
         self.items[(position % SLOTS) as usize].store(item, Relaxed);
-        // Release: whoever sees the position sees the item.
+        // Release: a thread that sees the position sees the item.
         self.written.store(position + 1, Release);
     }
 
@@ -141,13 +142,13 @@ impl Queue {
         // Acquire pairs with the Release in `push`.
         spin_until(|| self.written.load(Acquire) > position);
         let item = self.items[(position % SLOTS) as usize].load(Relaxed);
-        // Release: the writer may use the slot again once it sees this.
+        // Release: the writer may reuse the slot once it sees this.
         self.read.store(position + 1, Release);
         item
     }
 }
 
-/// Stages joined by queues: each adds one to every item, the last checks order and value.
+/// Stages connected by queues: each adds one to every item, the last checks order and value.
 pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
     const END: u64 = u64::MAX;
     let stages = job.threads;
@@ -180,7 +181,7 @@ pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("items_per_s", items as f64 / elapsed.as_secs_f64())])
 }
 
-/// All threads add to one counter, with a little work between.
+/// All threads add to one counter, with a little work in between.
 pub fn shared_counter(job: &Job) -> Result<Numbers, WorkError> {
     let counter = Apart(AtomicU64::new(0));
     let (elapsed, done) = together(job, |_, begun| {

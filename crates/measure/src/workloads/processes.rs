@@ -1,4 +1,4 @@
-//! Processes: a chain of programs, creation, an echo through pipes, shell pipelines.
+//! Processes: a chain of exec calls, creation, an echo through pipes, shell pipelines.
 
 use super::threads::together;
 use super::{CHAIN, Job, Numbers, WorkError};
@@ -10,10 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Lines of the text that the shell pipeline works on.
 const LINES: u64 = 400;
 
-/// A program that replaces itself by itself until the time is over; side by side as many as there are threads.
+/// Programs that replace themselves by exec until the time is over, one chain per thread.
 pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
     let program = std::env::current_exe().map_err(WorkError::refused("this program cannot be found"))?;
     let until = now_us() + job.span.as_micros() as u64;
@@ -27,15 +26,16 @@ pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// Processes may use the placement as a whole: where the system puts each new one is part of the question.
+/// Removes the pinning: processes may use the whole placement, since the system's choice of CPUs is part of the
+/// workload.
 fn free(job: &Job) -> Job {
     Job { cpus: Vec::new(), ..job.clone() }
 }
 
-/// One stage of the chain: hands the count on to the next, or prints it once the time is over.
+/// One stage of the chain: passes the count on to the next, or prints it when the time is over.
 ///
 /// # Errors
-/// The words make no sense, or the program could not be replaced.
+/// The arguments are invalid, or exec failed.
 pub fn go_on(words: &[String]) -> Result<(), WorkError> {
     let [count, until] = words else { return Err(WorkError::StageWords) };
     let read = |word: &String| word.parse::<u64>().map_err(|_| WorkError::NotANumber { word: word.clone() });
@@ -50,12 +50,11 @@ pub fn go_on(words: &[String]) -> Result<(), WorkError> {
     Err(WorkError::refused("the program could not be replaced")(error))
 }
 
-/// Time that means the same in the next program of the chain.
+/// Time that is comparable between the programs of the chain.
 fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
-/// Fork, exit, wait, in each thread.
 pub fn create(job: &Job) -> Result<Numbers, WorkError> {
     const ANSWER: i32 = 7;
     let (elapsed, counts) = together(&free(job), |_, begun| {
@@ -88,9 +87,9 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// Pairs of processes, as many as there are threads: one sends a counter through a pipe, the other sends it back through a
-/// second one; both check that it is the next. They may use the placement as a whole, as those of UnixBench's
-/// `context1 -c N` do under `taskset`.
+/// One pair of processes per thread: one sends a counter through a pipe, the other returns it through a second one;
+/// both check that it is the next number. The pairs may use the whole placement, like those of UnixBench's `context1 -c
+/// N` under `taskset`.
 pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
     let mut pairs = Vec::with_capacity(job.threads);
     for _ in 0..job.threads {
@@ -99,7 +98,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
         // SAFETY: this process has one thread, so that the child may do whatever it may do.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // An end that stayed open here would keep another child from seeing that its parent has gone.
+            // An open end here would keep another child from noticing that its parent has ended.
             pairs.into_iter().for_each(Pair::leave);
             drop((to_second, from_second));
             let done = echo(from_first, to_first).is_ok();
@@ -120,7 +119,6 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops)])
 }
 
-/// A process that echoes, and the pipes to it and back.
 struct Pair {
     // Closed before the child is waited for, which ends it.
     to: File,
@@ -128,11 +126,9 @@ struct Pair {
     child: Child,
 }
 
-/// A process that is waited for when this is dropped.
 struct Child(libc::pid_t);
 
 impl Child {
-    /// Its exit status; `None` where it was waited for already.
     fn wait(&self) -> Option<i32> {
         let mut status = 0;
         // SAFETY: the status is writable; a child that was waited for already is an error, which changes nothing.
@@ -148,12 +144,12 @@ impl Drop for Child {
 }
 
 impl Pair {
-    /// Closes the pipes in a process whose child it is not.
+    /// Closes the pipes in a process that is not the parent of the child.
     fn leave(self) {
         std::mem::forget(self.child);
     }
 
-    /// Echoes in a second, over at least `span`.
+    /// Echoes per second, over at least `span`.
     fn loops_per_s(mut self, begun: Instant, span: Duration) -> Result<f64, WorkError> {
         let count = send(begun, span, &mut self.to, &mut self.from)?;
         let elapsed = begun.elapsed();
@@ -208,7 +204,7 @@ fn pair() -> io::Result<(File, File)> {
     Ok((from, to))
 }
 
-/// Pipelines of the tools that every system has, over the same text, so many side by side, one batch after another.
+/// Batches of shell pipelines of standard tools over the same text, several in parallel.
 pub fn shell(job: &Job) -> Result<Numbers, WorkError> {
     let copies = job.workload.size.unwrap_or(1);
     let lines: Vec<String> =

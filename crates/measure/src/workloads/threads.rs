@@ -1,4 +1,4 @@
-//! Threads of a workload, each on the CPU of its role, and those that lock: `threads-yield` and `mutex-array`.
+//! Pinned threads of a workload, and the lock workloads `threads-yield` and `mutex-array`.
 
 use super::{Job, Numbers, WorkError};
 use crate::events;
@@ -7,7 +7,7 @@ use coretalk_model::stats::Key;
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Runs a closure in each of the job's threads, which begin together; says how long that took, and what each returned.
+/// Runs `role` in all threads of the job, which begin together; returns the elapsed time and all results.
 ///
 /// # Errors
 /// A thread could not be started or placed.
@@ -18,10 +18,7 @@ pub fn together<R: Send>(
     together_by(job, job.threads, role)
 }
 
-/// [`together`] by another number of threads than the job says.
-///
-/// # Errors
-/// As [`together`].
+/// As [`together`] with another number of threads than the job has.
 pub fn together_by<R: Send>(
     job: &Job,
     threads: usize,
@@ -33,7 +30,7 @@ pub fn together_by<R: Send>(
             true => Ok(()),
             false => affinity::pin_current_thread(job.cpus[number % job.cpus.len()]),
         };
-        // Everybody comes to the start, or the others would wait for ever.
+        // Every thread reaches the barrier, or the others would wait forever.
         start.wait();
         placed.map_err(WorkError::NotPinned)?;
         let begun = Instant::now();
@@ -41,7 +38,7 @@ pub fn together_by<R: Send>(
         Ok((begun, result, Instant::now()))
     };
     std::thread::scope(|scope| {
-        // All are spawned before the first can be refused: a limit on threads ends this process, whose parent says so.
+        // If a spawn fails, the process panics and its parent reports it.
         let running: Vec<_> = (0..threads)
             .map(|number| {
                 scope.spawn({
@@ -61,7 +58,7 @@ pub fn together_by<R: Send>(
     })
 }
 
-/// Looks at something again and again; gives the CPU away after a while, since the one that it waits for may need it.
+/// Polls a condition; after 200 polls yields the CPU, which the awaited thread may need.
 pub fn spin_until(mut done: impl FnMut() -> bool) {
     const POLLS: u32 = 200;
     let mut polls = 0;
@@ -75,11 +72,11 @@ pub fn spin_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Locks of one event of `threads-yield`, and how many mutexes there are.
+/// Locks per event of `threads-yield`, and its number of mutexes.
 const LOCKS: usize = 1_000;
 const MUTEXES: usize = 8;
 
-/// The threads and mutexes of `mutex-array`.
+/// Threads and mutexes of `mutex-array`.
 const CROWD: usize = 64;
 const ARRAY: usize = 4_096;
 
@@ -125,7 +122,6 @@ pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
     Ok([vec![("time_s", time_s), ("events_per_s", rate)], events::numbers(done)].concat())
 }
 
-/// Every lock added one.
 fn counted(mutexes: &[Mutex<u64>], expected: u64) -> Result<(), WorkError> {
     let found: u64 = mutexes.iter().map(|mutex| *mutex.lock().unwrap_or_else(PoisonError::into_inner)).sum();
     if found == expected { Ok(()) } else { Err(WorkError::Locks { expected, found }) }
