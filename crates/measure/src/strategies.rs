@@ -1,10 +1,7 @@
-//! How a thread waits for its turn: what `wait` measures, each behind one trait, so that the timed loop is compiled for
-//! each.
+//! Wait strategies measured by `wait`, behind one trait, so that the timed loop is compiled for each.
 //!
-//! A strategy waits for a [`Turn`] and leaves when it has come, or when its guard says halt: every wait ends. What the
-//! partner has to do depends on it: one that may sleep has to be woken.
-//!
-//! [`Turn`]: the word by which two threads hand over to each other.
+//! A strategy waits for a [`Turn`] until it has come or the guard says halt, so every wait ends. A partner that may
+//! sleep has to be woken.
 
 #[cfg(not(loom))]
 pub mod catalogue;
@@ -20,28 +17,29 @@ use crate::queues::futex::Futex;
 use crate::stage::{Guard, Halt};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
-/// A way of waiting.
+/// A wait strategy.
 pub trait Strategy: Copy + Send + Sync {
     /// Whether it may sleep, so that its partner has to wake it.
     const SLEEPS: bool;
 
-    /// Waits until the turn has the parity of `wanted`, and returns the word that it found. Adds how often it looked.
+    /// Waits until the turn has the parity of `wanted`, and returns the word found. Adds the number of polls to
+    /// `polls`.
     ///
     /// # Errors
     /// The reason to leave.
     fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt>;
 
-    /// What it does between two looks, once, for a turn that does not come: what `--cost` times. Where it looks often
-    /// before it sleeps, that is everything before the sleep.
+    /// Performs once, for a turn that does not come, the step between two polls, as timed by `--cost`. For strategies
+    /// that poll repeatedly before they sleep, that is everything before the sleep.
     fn act(&self, turn: &Turn);
 }
 
-/// Two strategies in turn, trip by trip: whatever else changes during a run changes for both.
+/// Two strategies on alternate trips, so that changes during a run affect both.
 #[derive(Debug, Clone, Copy)]
 pub struct Alternating<A, B> {
-    /// On even trips.
+    /// Strategy on even trips.
     pub even: A,
-    /// On odd ones.
+    /// Strategy on odd trips.
     pub odd: B,
 }
 
@@ -64,18 +62,18 @@ impl<A: Strategy, B: Strategy> Strategy for Alternating<A, B> {
     }
 }
 
-/// Whoever waits sleeps, or is about to.
+/// Flag: the waiting thread sleeps, or is about to.
 const ASLEEP: u32 = 1 << 30;
-/// No turn comes after this.
+/// Flag: the last turn.
 const END: u32 = 1 << 31;
-/// The bits that count turns; only the last one matters, so that they may wrap around.
+/// Bits that count turns; only the parity matters, so they may wrap around.
 const COUNT: u32 = ASLEEP - 1;
 
-/// Whose turn it is: the first role's where the count is even, the second's where it is odd (Tene, "GilExamples", holds
-/// a spinning ping-pong of this form). The word has 32 bits because a futex has.
+/// Whose turn it is: the first role's if the count is even, else the second's (a spinning ping-pong of this form is in
+/// Tene, "GilExamples"). The word has 32 bits, as a futex requires.
 ///
-/// One who waits may set `ASLEEP` and sleep on the word; whoever hands over exchanges the whole word, sees the flag and
-/// wakes. No wake-up can be lost: the kernel lets nobody sleep on a word that has changed.
+/// A waiting thread may set `ASLEEP` and sleep on the word; a handoff exchanges the whole word, sees the flag and
+/// wakes. No wake-up can be lost: the kernel lets no thread sleep on a word that has changed.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Turn {
@@ -83,26 +81,26 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The first role's.
+    /// The first role's turn.
     pub fn new() -> Turn {
         Turn::default()
     }
 
-    /// The word.
+    /// Current word.
     #[inline(always)]
     pub fn poll(&self) -> u32 {
-        // Acquire pairs with the Release of whoever handed over: what it wrote before is seen.
+        // Acquire pairs with the Release of the handoff: earlier writes of that thread are visible.
         self.futex.word.load(Acquire)
     }
 
-    /// Hands over to one that never sleeps. Only for the role whose turn it is; `word` is what it found.
+    /// Hands over to a thread that never sleeps. Only for the role whose turn it is; `word` is the word it found.
     #[inline(always)]
     pub fn pass(&self, word: u32) {
         // Release pairs with the Acquire in `poll`.
         self.futex.word.store(after(word), Release);
     }
 
-    /// Hands over to one that may sleep.
+    /// Hands over to a thread that may sleep.
     #[inline(always)]
     pub fn pass_waking(&self, word: u32) {
         self.hand_over(after(word));
@@ -115,16 +113,16 @@ impl Turn {
 
     #[inline(always)]
     fn hand_over(&self, next: u32) {
-        // Release as in `pass`. The flag that is read carries nothing: it only says that somebody may sleep.
+        // Release as in `pass`. The flag that is read carries nothing: it only says that a thread may sleep.
         if self.futex.word.swap(next, Release) & ASLEEP != 0 {
             self.futex.wake_one();
         }
     }
 
-    /// Sleeps as long as the word is what was found, until woken; may return early. Only for the role that waits.
+    /// Sleeps while the word equals `word`, until woken; may return early. Only for the waiting role.
     pub fn sleep(&self, word: u32) {
         if word & ASLEEP == 0 {
-            // Relaxed: the flag carries nothing. Where it fails the turn has come.
+            // Relaxed: the flag carries nothing. On failure the turn has come.
             if self.futex.word.compare_exchange(word, word | ASLEEP, Relaxed, Relaxed).is_err() {
                 return;
             }
@@ -132,42 +130,42 @@ impl Turn {
         self.futex.wait(word | ASLEEP);
     }
 
-    /// Asks the kernel to sleep on another word than is there: it looks and returns at once.
+    /// Asks the kernel to sleep on a value that differs from the word: it checks and returns at once.
     pub fn sleep_in_vain(&self, word: u32) {
         self.futex.wait(word ^ 1);
     }
 
-    /// The address that a monitor watches.
+    /// Address for a monitor instruction.
     pub fn address(&self) -> *const u32 {
         std::ptr::from_ref(&self.futex.word).cast()
     }
 }
 
-/// The word of the turn after this one.
+/// Word of the next turn.
 #[inline(always)]
 pub fn after(word: u32) -> u32 {
     word.wrapping_add(1) & COUNT
 }
 
-/// Whether a word gives the turn to the role that wants a word of the same parity.
+/// Whether a word gives the turn to the role that wants words of the parity of `wanted`.
 #[inline(always)]
 pub fn is_mine(word: u32, wanted: u32) -> bool {
     (word ^ wanted) & 1 == 0
 }
 
-/// Whether a word is the very one that was wanted; whoever waits for the next may have said by then that it sleeps.
+/// Whether a word is exactly the wanted turn, ignoring the flags, which the next waiter may have set.
 #[inline(always)]
 pub fn is_turn(word: u32, wanted: u32) -> bool {
     (word ^ wanted) & COUNT == 0
 }
 
-/// Whether no turn comes after this.
+/// Whether this is the last turn.
 #[inline(always)]
 pub fn is_end(word: u32) -> bool {
     word & END != 0
 }
 
-/// Whether the trip that begins with this word is an even one; both sides of a trip say the same of it.
+/// Whether the trip that begins with this word is even; the same for both halves of a trip.
 #[inline(always)]
 pub fn trip_is_even(word: u32) -> bool {
     word >> 1 & 1 == 0

@@ -1,11 +1,11 @@
-//! [`StrategyKind`]: the strategies by name, and what each does, in words and in events of the machine.
+//! [`StrategyKind`]: strategies by name, with their description and simulated cost.
 
 use super::instructions::Instruction;
 use crate::series::RequestError;
 use crate::sim::wait::WaitCost;
 use std::fmt;
 
-/// Hints between two looks, and looks before a sleep, are at most this.
+/// Maximum of the number N in a name: hints between polls, or polls before a sleep.
 const MOST: u32 = 1_000_000;
 
 /// A strategy by its name.
@@ -52,10 +52,10 @@ const NAMES: [&str; 12] = [
     "wfe",
 ];
 
-/// The strategy of a name.
+/// Finds a strategy by its name.
 ///
 /// # Errors
-/// [`RequestError`]: there is no such name, or its number is out of range.
+/// [`RequestError`] for an unknown name or a number out of range.
 ///
 /// ```
 /// # use coretalk_measure::strategies::catalogue::{StrategyKind, strategy_kind};
@@ -92,7 +92,7 @@ pub fn strategy_kind(name: &str) -> Result<StrategyKind, RequestError> {
     })
 }
 
-/// Every strategy by its name, and what it does; N stands for a number.
+/// Names and descriptions of all strategies; N stands for a number.
 pub fn every() -> Vec<(String, String)> {
     let with = |name: &str, number: u32| strategy_kind(&name.replace('N', &number.to_string()));
     let told = |name: &str| {
@@ -127,12 +127,12 @@ impl StrategyKind {
         matches!(self, StrategyKind::SpinFutex(_) | StrategyKind::Futex | StrategyKind::Backoff)
     }
 
-    /// Whether it never gives its CPU away: on a CPU that both roles share it hands over once in a time slice.
+    /// Whether it never yields its CPU: if both roles share a CPU, it hands over once per scheduler quantum.
     pub fn keeps_cpu(self) -> bool {
         !self.sleeps() && self != StrategyKind::Yield
     }
 
-    /// Whether it executes wait hints in a row: a hypervisor may leave the guest then.
+    /// Whether it executes spin hints in a row, at which a hypervisor may leave the guest.
     pub fn hints(self) -> bool {
         matches!(
             self,
@@ -143,7 +143,7 @@ impl StrategyKind {
         )
     }
 
-    /// The instruction that a CPU may lack.
+    /// Instruction that a CPU may lack.
     pub fn instruction(self) -> Option<Instruction> {
         match self {
             StrategyKind::Umwait => Some(Instruction::Umwait),
@@ -154,7 +154,7 @@ impl StrategyKind {
         }
     }
 
-    /// What it does: a template, and the number of its name that fills it.
+    /// Description: a template, and the number that fills it.
     pub fn mechanism(self) -> (&'static str, Option<u32>) {
         let words = match self {
             StrategyKind::Busy => "polls again at once",
@@ -179,9 +179,9 @@ impl StrategyKind {
         (words, None)
     }
 
-    /// What it does, in events of the machine: what a simulated machine prices.
+    /// Cost in machine events, for simulated machines.
     pub fn cost(self) -> WaitCost {
-        // A look that finds nothing is served by the own cache: a load, a comparison, a branch.
+        // An unsuccessful poll hits the own cache: a load, a comparison, a branch.
         let hinted = WaitCost {
             transfers: 1.0,
             eager: false,
@@ -197,14 +197,14 @@ impl StrategyKind {
             StrategyKind::Pauses(hints) => WaitCost { hints: f64::from(hints), ..hinted },
             // MFENCE takes 33 to 75 cycles on x86 since Haswell and Zen (Fog, "Instruction tables").
             StrategyKind::Fence => WaitCost { cycles: 55.0, ..hinted },
-            // Through the scheduler, which finds nobody else: two plain calls.
+            // Through the scheduler, which finds no other thread: two plain calls.
             StrategyKind::Yield => WaitCost { calls: 2.0, ..hinted },
             // The word, and the kernel's queue of it.
             StrategyKind::SpinFutex(polls) => {
                 WaitCost { transfers: 1.0, hints: 1.0, polls: f64::from(polls), ..hinted }
             }
             StrategyKind::Futex => WaitCost { polls: 0.0, ..hinted },
-            // 8 × (1 + 2 + … + 64) hints, and 16 yields: more looks than a trip takes on any machine.
+            // 8 × (1 + 2 + … + 64) hints, and 16 yields: more polls than a trip takes on any machine.
             StrategyKind::Backoff => WaitCost { hints: 127.0 / 7.0, polls: 56.0, ..hinted },
             StrategyKind::Tpause => WaitCost { cycles: 300.0, ..hinted },
             // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.

@@ -1,6 +1,5 @@
-//! Machine instructions that wait, per architecture, behind safe names. Whether a CPU executes them, and whether they
-//! wait, is found out by [`lack`], in a process of its own: they may be absent, forbidden or answered by a hypervisor
-//! whatever CPUID says.
+//! Instructions that wait, per architecture. [`lack`] tries in a separate process whether a CPU executes them and
+//! whether they wait: they may be absent, forbidden or intercepted by a hypervisor, whatever CPUID reports.
 
 pub use imp::full_fence;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -22,7 +21,7 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// What it is called, and the feature that it belongs to.
+    /// Its name, and the CPU feature that contains it.
     pub fn names(self) -> [&'static str; 2] {
         match self {
             Instruction::Umwait => ["UMWAIT", "WAITPKG"],
@@ -32,23 +31,22 @@ impl Instruction {
         }
     }
 
-    /// Ticks of a wait when it is tried. What a hypervisor answers itself takes some µs (MWAITX 7 to 8 µs on a guest),
-    /// and has to be told from a wait.
+    /// Duration of a trial wait in ticks; it must exceed the time of an interception by a hypervisor, some µs (MWAITX 7
+    /// to 8 µs on a guest).
     #[cfg(all(target_os = "linux", not(miri)))]
     fn tried_ticks(self) -> u64 {
         match self {
-            // Linux lets it last 100,000 cycles.
+            // Linux limits it to 100,000 cycles.
             Instruction::Umwait | Instruction::Tpause => 80_000,
-            // A millisecond.
             Instruction::Mwaitx => 2_500_000,
-            // It has no deadline and lasts until the next event, some µs at least; counters of Arm are slow.
+            // It has no deadline and lasts until the next event, some µs at least; Arm counters are slow.
             Instruction::Wfe => 50,
         }
     }
 }
 
-/// Why an instruction is of no use on the CPU of the caller, in a sentence that names its feature; `None` where it
-/// waits. Tried in a process of its own, which an unknown instruction ends.
+/// Why an instruction is unusable on the CPU of the caller, in a sentence with its feature; `None` if it waits. Tried
+/// in a separate process, which an unknown instruction would kill.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn lack(instruction: Instruction) -> Option<String> {
     use crate::host::attempt::{Attempt, attempt};
@@ -67,11 +65,11 @@ pub fn lack(instruction: Instruction) -> Option<String> {
     }
 }
 
-/// How often it is tried, and how many of these must wait: an interrupt ends a wait too.
+/// Number of trials, of which most must wait, since interrupts also end a wait.
 #[cfg(all(target_os = "linux", not(miri)))]
 const TRIES: usize = 16;
 
-/// Whether a wait lasts at least half as long as asked for, in the median of some tries.
+/// Whether the median wait lasts at least half of the requested time.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn waits(wait: fn(u64), ticks: u64) -> bool {
     use crate::counter;
@@ -83,13 +81,12 @@ fn waits(wait: fn(u64), ticks: u64) -> bool {
     long.count() > TRIES / 2
 }
 
-/// WAITPKG and MONITORX.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod imp {
     use super::Instruction;
     use std::arch::asm;
 
-    /// How to try one: waits so many ticks for a line that nobody writes.
+    /// Function that tries an instruction: waits for the given ticks on a line that is never written.
     pub(super) fn trial(instruction: Instruction) -> Option<fn(u64)> {
         match instruction {
             Instruction::Umwait => Some(|ticks| {
@@ -107,19 +104,19 @@ mod imp {
         }
     }
 
-    /// A line of its own: the stack around it is written.
+    /// A separate line, since the stack around it is written.
     #[repr(align(64))]
     struct Line([u32; 16]);
 
-    /// MFENCE. The fence of the standard library is compiled to a locked instruction on the stack by newer compilers, which
-    /// costs a quarter.
+    /// MFENCE. Newer compilers implement the standard library's fence as a locked instruction on the stack, at a
+    /// quarter of the cost.
     #[inline(always)]
     pub fn full_fence() {
         // SAFETY: MFENCE is part of every x86-64 and changes no register and no memory.
         unsafe { asm!("mfence", options(nostack, preserves_flags)) }
     }
 
-    /// Watches the line of an address (Intel SDM 2B, "UMONITOR").
+    /// Monitors the line of an address (Intel SDM 2B, "UMONITOR").
     #[inline(always)]
     pub fn umonitor(address: *const u32) {
         // SAFETY: it reads no memory and changes none; a CPU without it ends the process by a signal, which is why it is
@@ -127,7 +124,7 @@ mod imp {
         unsafe { asm!("umonitor {}", in(reg) address, options(nostack, preserves_flags)) }
     }
 
-    /// Waits until the watched line is written or the counter has reached the deadline, in C0.1 (bit 0 of the register).
+    /// Waits in C0.1 (bit 0 of the register) until the monitored line is written or the counter reaches the deadline.
     #[inline(always)]
     pub fn umwait(deadline_ticks: u64) {
         let (low, high) = (deadline_ticks as u32, (deadline_ticks >> 32) as u32);
@@ -135,7 +132,7 @@ mod imp {
         unsafe { asm!("umwait {:e}", in(reg) 1, in("eax") low, in("edx") high, options(nostack)) }
     }
 
-    /// Waits until the counter has reached the deadline, in C0.1.
+    /// Waits in C0.1 until the counter reaches the deadline.
     #[inline(always)]
     pub fn tpause(deadline_ticks: u64) {
         let (low, high) = (deadline_ticks as u32, (deadline_ticks >> 32) as u32);
@@ -143,7 +140,7 @@ mod imp {
         unsafe { asm!("tpause {:e}", in(reg) 1, in("eax") low, in("edx") high, options(nostack)) }
     }
 
-    /// Watches the line of an address (AMD APM 3, "MONITORX").
+    /// Monitors the line of an address (AMD APM 3, "MONITORX").
     #[inline(always)]
     pub fn monitorx(address: *const u32) {
         // SAFETY: as `umonitor`; no extension and no hint is asked for.
@@ -152,8 +149,8 @@ mod imp {
         }
     }
 
-    /// Waits until the watched line is written or so many ticks have passed (bit 1 of ECX: the timer in EBX counts), in C1
-    /// (0xF in bits 4 to 7 of EAX would be C0; 0 is C1).
+    /// Waits in C1 until the monitored line is written or `ticks` have passed. Bit 1 of ECX enables the timer in EBX;
+    /// bits 4 to 7 of EAX are 0 for C1 (0xF would be C0).
     #[inline(always)]
     pub fn mwaitx(ticks: u32) {
         // SAFETY: as above. The compiler keeps RBX for itself: it is exchanged before and after.
@@ -171,20 +168,19 @@ mod imp {
     }
 }
 
-/// WFE.
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod imp {
     use super::Instruction;
     use std::arch::asm;
 
-    /// How to try one.
+    /// Function that tries an instruction.
     #[cfg_attr(
         not(target_os = "linux"),
         allow(dead_code, reason = "tried in a process of its own, on Linux alone")
     )]
     pub(super) fn trial(instruction: Instruction) -> Option<fn(u64)> {
         match instruction {
-            // The first wait ends at once where an event was pending; the median of some tries does not.
+            // The first wait ends at once if an event was pending; the median does not.
             Instruction::Wfe => Some(|_| {
                 let line = 0u32;
                 wait_for_event(&raw const line, 0);
@@ -200,8 +196,8 @@ mod imp {
         unsafe { asm!("dmb ish", options(nostack, preserves_flags)) }
     }
 
-    /// Waits until the word is written, or for the next event; not at all where it differs from `word` already (Arm ARM,
-    /// "Wait for Event": a store to an address that an exclusive load watches is an event).
+    /// Waits until the word is written or another event occurs; returns at once if it already differs from `word` (Arm
+    /// ARM, "Wait for Event": a store to an address monitored by an exclusive load is an event).
     #[inline(always)]
     pub fn wait_for_event(address: *const u32, word: u32) {
         // SAFETY: callers pass the address of a word that lives; it is read and never written.
@@ -222,12 +218,12 @@ mod imp {
     }
 }
 
-/// No instruction that waits: other architectures, and tools that execute no machine instructions.
+/// Without waiting instructions: other architectures, and tools that execute no machine instructions.
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod imp {
     use crate::sync::{Ordering, fence};
 
-    /// The fence of the standard library, or loom's.
+    /// Fence of the standard library, or of loom.
     pub fn full_fence() {
         fence(Ordering::SeqCst);
     }

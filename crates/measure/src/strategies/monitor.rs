@@ -1,4 +1,4 @@
-//! Strategies that ask the core to wait: until a line is written, or for a moment.
+//! Strategies with instructions that wait for a write to a line, or for a short time.
 
 #[cfg(target_arch = "x86_64")]
 use super::Turn;
@@ -11,11 +11,11 @@ use crate::counter;
 #[cfg(target_arch = "x86_64")]
 use crate::stage::POLLS;
 
-/// Ticks that a wait for a line lasts at most: Linux lets UMWAIT last 100,000 cycles, and whoever waits has to look at
-/// its guard.
+/// Maximum ticks of a wait for a line: Linux limits UMWAIT to 100,000 cycles, and the waiting thread has to check its
+/// guard.
 #[cfg(target_arch = "x86_64")]
 const MAX_TICKS: u64 = 100_000;
-/// Ticks that TPAUSE lasts: about as long as a line takes across a socket.
+/// Ticks of TPAUSE: about the time of a line transfer across a socket.
 #[cfg(target_arch = "x86_64")]
 const MOMENT_TICKS: u64 = 200;
 
@@ -45,7 +45,7 @@ impl Idle for Umwait {
     #[inline(always)]
     fn idle(&self, turn: &Turn, word: u32) {
         instructions::umonitor(turn.address());
-        // A write between the look and UMONITOR would not be seen.
+        // A write between the poll and UMONITOR would be missed.
         if turn.poll() == word {
             instructions::umwait(counter::now_ticks() + MAX_TICKS);
         }

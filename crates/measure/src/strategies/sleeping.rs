@@ -1,4 +1,4 @@
-//! Strategies that look for a while and then sleep until they are woken.
+//! Strategies that poll for a while and then sleep until woken.
 
 use super::Strategy;
 use super::{Turn, is_mine};
@@ -6,23 +6,20 @@ use crate::stage::{Guard, Halt};
 use crate::sync::yield_now;
 use crate::wait::{Pause, WaitAction};
 
-/// Looks so often, with one wait hint after each look, and then sleeps on the word. With 0 it sleeps at once.
+/// Polls this many times, with a spin hint after each, then sleeps on the word; with 0 it sleeps at once.
 #[derive(Debug, Clone, Copy)]
 pub struct SpinFutex(pub u32);
 
-/// In phases: looks with 1, 2, 4 … 64 wait hints in between, then gives its CPU away between looks, then sleeps.
+/// In phases: polls with 1, 2, 4 … 64 spin hints in between, then yields its CPU between polls, then sleeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Backoff;
 
-/// Looks of each number of hints.
 const POLLS_OF_A_STEP: u32 = 8;
-/// The most hints between two looks.
 const MAX_HINTS: u32 = 64;
-/// Looks with a yield in between.
 const YIELDS: u32 = 16;
 
 impl SpinFutex {
-    /// Looks until it is the turn of `wanted` or there were enough looks; the last word found.
+    /// Polls until the turn of `wanted` or the limit; returns the last word.
     #[inline(always)]
     fn spin(self, turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
         let mut left = self.0;
@@ -52,7 +49,7 @@ impl Strategy for SpinFutex {
                 Ok(word) => return Ok(word),
                 Err(word) => turn.sleep(word),
             }
-            // Woken, or for nothing: then its guard may know more.
+            // Woken, possibly spuriously or to leave: poll again, then check the guard.
             found = SpinFutex(0).spin(turn, wanted, polls);
             if found.is_err() {
                 guard.check()?;
@@ -62,7 +59,7 @@ impl Strategy for SpinFutex {
 
     fn act(&self, turn: &Turn) {
         let mut polls = 0;
-        // Of the other parity, so that it never comes.
+        // With the other parity the turn never comes.
         let word = turn.poll();
         let _ = std::hint::black_box(self.spin(turn, word ^ 1, &mut polls));
         if self.0 == 0 {
@@ -130,7 +127,7 @@ mod loom_tests {
     use crate::strategies::{after, is_end};
     use crate::sync::{Arc, AtomicU64};
 
-    /// Two turns of each side, the last one the end, with both sides asleep whenever they have to wait.
+    /// Two turns per side, the last one ends; both sides sleep whenever they have to wait.
     fn hand_over<const SPINS: u32>() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

@@ -1,33 +1,33 @@
-//! Strategies that look until it is their turn, and differ in what they do between two looks.
+//! Strategies that poll until their turn, with different actions between two polls.
 
 use super::Strategy;
 use super::{Turn, is_mine};
 use crate::stage::{Guard, Halt, POLLS};
 use crate::wait::{self, WaitAction};
 
-/// What is done between two looks.
+/// Action between two polls.
 pub trait Idle: Copy + Send + Sync {
-    /// How many looks may pass before the guard is asked: so many that asking costs nothing, so few that a wait ends
-    /// within milliseconds.
+    /// Polls between two checks of the guard: enough to make a check negligible, few enough to end a wait within
+    /// milliseconds.
     fn patience(&self) -> u32;
 
-    /// Waits a moment, or not at all. `word` is what was found.
+    /// Waits briefly, or not at all. `word` is the result of the last poll.
     fn idle(&self, turn: &Turn, word: u32);
 }
 
-/// Looks, and does something between two looks.
+/// Polls with an action in between.
 #[derive(Debug, Clone, Copy)]
 pub struct Spinning<I>(pub I);
 
-/// Nothing.
+/// No action.
 #[derive(Debug, Clone, Copy)]
 pub struct Busy;
 
-/// One wait hint: PAUSE on x86, ISB on aarch64.
+/// One spin hint: PAUSE on x86, ISB on aarch64.
 #[derive(Debug, Clone, Copy)]
 pub struct Pause;
 
-/// So many wait hints.
+/// This many spin hints.
 #[derive(Debug, Clone, Copy)]
 pub struct Pauses(pub u32);
 
@@ -35,7 +35,7 @@ pub struct Pauses(pub u32);
 #[derive(Debug, Clone, Copy)]
 pub struct Fence;
 
-/// Gives the CPU away to whoever else wants it: a system call.
+/// Yields the CPU by a system call.
 #[derive(Debug, Clone, Copy)]
 pub struct Yield;
 
@@ -92,7 +92,7 @@ impl Idle for Fence {
 impl Idle for Yield {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        // A yield takes about 2⁹ looks, and a time slice where the CPU is shared.
+        // A yield takes as long as about 2⁹ polls, or a scheduler quantum on a shared CPU.
         POLLS.div_ceil(1 << 9)
     }
 
@@ -109,7 +109,7 @@ impl<I: Idle> Strategy for Spinning<I> {
     fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
         let patience = self.0.patience();
         loop {
-            // Counted down, so that counting the looks costs the loop nothing more.
+            // Counted down, so that counting the polls adds no cost.
             let mut left = patience;
             while left != 0 {
                 let word = turn.poll();
@@ -127,7 +127,7 @@ impl<I: Idle> Strategy for Spinning<I> {
 
     #[inline(always)]
     fn act(&self, turn: &Turn) {
-        // The word is of no use here, and a look that is of no use could be left out.
+        // The word is not needed here; without `black_box` the poll could be optimised away.
         let word = std::hint::black_box(turn.poll());
         self.0.idle(turn, word);
     }
