@@ -1,5 +1,4 @@
-//! Primitives by which one thread lets another go on, each behind one trait so that loops over them are compiled for
-//! each.
+//! Primitives by which one thread wakes another, behind one trait, so that timed loops are compiled for each.
 
 #[cfg(not(loom))]
 pub mod parking_lot;
@@ -17,20 +16,20 @@ use crate::sync::Ordering::{Acquire, Release};
 use std::io;
 
 /// A primitive between one waker and one waiter. Rounds are counted from 1, and a waiter leaves
-/// [`wait`](Primitive::wait) only in its round: a flag that goes up and down could be missed.
+/// [`wait`](Primitive::wait) only in its round: a flag that is set and cleared could be missed.
 pub trait Primitive: Sync + Sized {
-    /// What the waker holds while the waiter waits: the guard of a mutex, mostly nothing.
+    /// State that the waker holds while the waiter waits: the guard of a mutex, otherwise nothing.
     type Held<'a>
     where
         Self: 'a;
 
-    /// Makes one. Everything that the system could refuse is asked for here.
+    /// Creates the primitive, with everything that the system could refuse.
     ///
     /// # Errors
-    /// The system's reason.
+    /// The error of the operating system.
     fn new() -> io::Result<Self>;
 
-    /// Waker: makes sure that the waiter of the coming round will have to wait.
+    /// Waker: makes the waiter of the next round wait.
     fn arm(&self) -> Self::Held<'_>;
 
     /// Waiter: waits for the round.
@@ -39,33 +38,33 @@ pub trait Primitive: Sync + Sized {
     /// The reason to leave.
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 
-    /// Waker: lets the waiter go on.
+    /// Waker: releases the waiter.
     fn wake(&self, held: Self::Held<'_>, round: u64);
 
-    /// Waiter: lets itself be known, where it has to be known to be told.
+    /// Waiter: registers itself, for primitives that notify a known thread.
     fn register(&self, _guard: &Guard<'_>) {}
 
-    /// Anybody: wakes whoever sleeps, so that it looks at its guard.
+    /// Any thread: wakes all sleepers, so that they check their guard.
     fn unblock(&self);
 }
 
-/// Sleeps for so many nanoseconds, at least.
+/// Sleeps for at least `ns` nanoseconds.
 pub fn sleep(ns: u64) {
     std::thread::sleep(std::time::Duration::from_nanos(ns));
 }
 
-/// The round that has been let go, on a word of its own.
+/// Number of the last released round.
 #[derive(Debug, Default)]
 pub struct Rounds(AtomicU64);
 
 impl Rounds {
-    /// Lets a round go.
+    /// Releases a round.
     pub fn set(&self, round: u64) {
-        // Release pairs with the Acquire in `has`: what the waker did before, the waiter sees.
+        // Release pairs with the Acquire in `has`: the waker's earlier writes are visible to the waiter.
         self.0.store(round, Release);
     }
 
-    /// Whether a round has been let go.
+    /// Whether a round has been released.
     pub fn has(&self, round: u64) -> bool {
         // Acquire pairs with the Release in `set`.
         self.0.load(Acquire) >= round

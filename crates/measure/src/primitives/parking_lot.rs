@@ -5,14 +5,14 @@ use crate::stage::{Guard, Halt};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
 
-/// A mutex that the waker holds until it lets the waiter go on.
+/// A mutex that the waker holds until it releases the waiter.
 #[derive(Debug, Default)]
 pub struct LotMutex {
     mutex: Mutex<()>,
     rounds: Rounds,
 }
 
-/// A round under a mutex, and who waits for it; one is notified after the release of the lock.
+/// The round under a mutex with a condition variable; notified after unlocking.
 #[derive(Debug, Default)]
 pub struct LotCondvar {
     round: Mutex<u64>,
@@ -32,7 +32,7 @@ impl Primitive for LotMutex {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // Whoever leaves early drops the lock that it holds, so this ends.
+            // Terminates: a waker that leaves early drops its lock.
             drop(self.mutex.lock());
             if self.rounds.has(round) {
                 return Ok(());
@@ -75,7 +75,7 @@ impl Primitive for LotCondvar {
     }
 
     fn unblock(&self) {
-        // With the lock, so that a waiter between its look and its sleep is not missed.
+        // With the lock, so that a waiter between its check and its sleep is not missed.
         let _now = self.round.lock();
         self.changed.notify_all();
     }

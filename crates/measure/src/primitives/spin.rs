@@ -1,4 +1,4 @@
-//! Locks that never sleep: the waiter looks until the lock is free.
+//! Locks that never sleep: the waiter polls until the lock is free.
 
 use super::Primitive;
 use crate::stage::{Guard, Halt, wait_until};
@@ -7,33 +7,34 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Pause;
 use std::io;
 
-/// A lock that is taken by exchange; looks at it first (`TEST`) or not.
+/// Lock acquired by exchange, after a test (`TEST`) or without.
 ///
-/// *Lines.* One word, which who uses the lock puts beside what it keeps: who comes exchanges it and so takes the line away
-/// from the holder, who writes it again to leave. With `TEST` those that wait share the line until it is written, then all
-/// fetch it twice: to read, and to exchange.
+/// *Lines.* One word, which users of the lock place on the line of the protected data: an arriving thread exchanges it
+/// and so takes the line from the holder, which writes it again to leave. With `TEST` waiting threads share the line
+/// until it is written, then each fetches it twice: to read and to exchange.
 #[derive(Debug, Default)]
 pub struct TasLock<const TEST: bool> {
     taken: AtomicU64,
 }
 
-/// A lock that is taken in the order of arrival (Mellor-Crummey and Scott 1991).
+/// Lock acquired in the order of arrival (Mellor-Crummey and Scott 1991).
 ///
-/// *Lines.* Both words lie together, as in the paper, beside what the lock keeps: who comes writes `next` and so takes the
-/// line from all that look at `serving`, which the holder writes to leave. That is one line, fetched more than once.
+/// *Lines.* Both words are together, as in the paper, on the line of the protected data: an arriving thread writes
+/// `next` and so takes the line from all that poll `serving`, which the holder writes to leave. That is one line,
+/// fetched more than once.
 #[derive(Debug, Default)]
 pub struct TicketLock {
     next: AtomicU64,
     serving: AtomicU64,
 }
 
-/// A lock that is held, released when it is dropped.
+/// Guard, which releases the lock when dropped.
 #[derive(Debug)]
 pub struct SpinGuard<'a>(&'a AtomicU64, u64);
 
 impl Drop for SpinGuard<'_> {
     fn drop(&mut self) {
-        // Release pairs with the Acquire of who takes the lock next.
+        // Release pairs with the Acquire of the next thread that takes the lock.
         if cfg!(loom) {
             // An exchange that failed comes before the store below; loom (0.7) knows that only of another exchange.
             self.0.swap(self.1, Release);
@@ -44,17 +45,17 @@ impl Drop for SpinGuard<'_> {
 }
 
 impl<const TEST: bool> TasLock<TEST> {
-    /// Takes the lock if it is free.
+    /// Acquires the lock if it is free.
     pub fn try_lock(&self) -> Option<SpinGuard<'_>> {
-        // Relaxed: only whether to try; the exchange below acquires.
+        // Relaxed: this only decides whether to try; the exchange below acquires.
         if TEST && self.taken.load(Relaxed) != 0 {
             return None;
         }
-        // Acquire pairs with the Release of whoever held it before.
+        // Acquire pairs with the Release of the previous holder.
         (self.taken.swap(1, Acquire) == 0).then(|| SpinGuard(&self.taken, 0))
     }
 
-    /// Takes the lock as soon as it is free.
+    /// Acquires the lock as soon as it is free.
     ///
     /// # Errors
     /// The reason to leave.
@@ -64,7 +65,6 @@ impl<const TEST: bool> TasLock<TEST> {
             taken = self.try_lock();
             taken.is_some()
         })?;
-        // The wait ends with a lock or with a reason.
         taken.ok_or(Halt::Partner)
     }
 }
@@ -78,7 +78,7 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
 
     fn arm(&self) -> SpinGuard<'_> {
         loop {
-            // The waiter of the round before has it for a moment.
+            // The waiter of the previous round still holds it briefly.
             if let Some(taken) = self.try_lock() {
                 return taken;
             }
@@ -98,10 +98,10 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
 }
 
 impl TicketLock {
-    /// Takes the lock when it is its turn.
+    /// Acquires the lock in the order of arrival.
     ///
     /// # Errors
-    /// The reason to leave: whoever drew a later number then waits for ever, and leaves for the same reason.
+    /// The reason to leave. Threads with later numbers then wait forever, and leave for the same reason.
     pub fn lock(&self, guard: &Guard<'_>) -> Result<SpinGuard<'_>, Halt> {
         let ticket = self.draw();
         wait_until::<Pause>(guard, || self.is_turn(ticket))?;
@@ -114,7 +114,7 @@ impl TicketLock {
     }
 
     fn is_turn(&self, ticket: u64) -> bool {
-        // Acquire pairs with the Release of whoever held it before.
+        // Acquire pairs with the Release of the previous holder.
         self.serving.load(Acquire) == ticket
     }
 }
@@ -129,7 +129,7 @@ impl Primitive for TicketLock {
     fn arm(&self) -> SpinGuard<'_> {
         let ticket = self.draw();
         while !self.is_turn(ticket) {
-            // The waiter of the round before has it for a moment.
+            // The waiter of the previous round still holds it briefly.
             std::hint::spin_loop();
         }
         SpinGuard(&self.serving, ticket + 1)
@@ -155,7 +155,7 @@ mod tests {
         fn check<const TEST: bool>() {
             let lock = TasLock::<TEST>::default();
             let held = lock.try_lock().unwrap();
-            // Twice: an attempt that failed must not have released it.
+            // Twice: a failed attempt must not have released it.
             assert!(lock.try_lock().is_none() && lock.try_lock().is_none());
             drop(held);
             assert!(lock.try_lock().is_some());

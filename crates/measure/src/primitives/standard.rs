@@ -1,5 +1,4 @@
-//! Primitives of the standard library: a mutex that the waker holds until the waiter may go on, condition variables of which
-//! one or all are notified, with the lock held or after its release, parking, and a barrier for two.
+//! Primitives of the standard library: mutex, condition variables, parking, and a barrier.
 
 use super::{Primitive, Rounds};
 use crate::stage::{Guard, Halt};
@@ -7,7 +6,7 @@ use std::io;
 use std::sync::{Barrier, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 
-/// A mutex that the waker holds until it lets the waiter go on.
+/// A mutex that the waker holds until it releases the waiter.
 #[derive(Debug, Default)]
 pub struct StdMutex {
     mutex: Mutex<()>,
@@ -27,7 +26,7 @@ impl Primitive for StdMutex {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // Whoever leaves early drops the lock that it holds, so this ends.
+            // Terminates: a waker that leaves early drops its lock.
             drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
             if self.rounds.has(round) {
                 return Ok(());
@@ -44,8 +43,8 @@ impl Primitive for StdMutex {
     fn unblock(&self) {}
 }
 
-/// A round under a mutex, and who waits for it. `ALL` notifies everybody instead of one, `LOCKED` while the lock is
-/// held.
+/// The round under a mutex with a condition variable; notifies all waiters (`ALL`) or one, with the lock held
+/// (`LOCKED`) or after unlocking.
 #[derive(Debug, Default)]
 pub struct StdCondvar<const ALL: bool, const LOCKED: bool> {
     round: Mutex<u64>,
@@ -99,7 +98,7 @@ impl<const ALL: bool, const LOCKED: bool> Primitive for StdCondvar<ALL, LOCKED> 
     }
 
     fn unblock(&self) {
-        // With the lock, so that a waiter between its look and its sleep is not missed.
+        // With the lock, so that a waiter between its check and its sleep is not missed.
         let _now = self.lock();
         self.changed.notify_all();
     }
@@ -162,7 +161,7 @@ impl Primitive for StdBarrier {
     fn arm(&self) {}
 
     fn wait(&self, _: u64, _: &Guard<'_>) -> Result<(), Halt> {
-        // Whoever has announced a round is let go by the waker even where the pass is given up, so this ends.
+        // Terminates: the waker arrives for every announced round, even if the pass is given up.
         self.0.wait();
         Ok(())
     }

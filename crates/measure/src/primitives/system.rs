@@ -1,5 +1,5 @@
-//! Primitives of the system: objects of the kernel, an event descriptor, which is a counter that a reader sleeps on, and a
-//! pipe, one byte for each round; and mutexes and semaphores of the C library.
+//! Primitives of the system: eventfd (a counter on which readers sleep) and pipe (one byte per round); mutexes and
+//! semaphores of the C library.
 
 use super::{Primitive, Rounds};
 use crate::stage::{Guard, Halt};
@@ -33,7 +33,7 @@ impl Primitive for EventFd {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // An interrupted read is looked into like a call of `unblock`.
+            // An interrupted read is handled like a call of `unblock`.
             let _ = (&self.file).read(&mut [0; 8]);
             if self.rounds.has(round) {
                 return Ok(());
@@ -48,7 +48,7 @@ impl Primitive for EventFd {
     }
 
     fn unblock(&self) {
-        // Fails only where the counter would overflow, after 2⁶⁴ calls.
+        // Fails only if the counter would overflow, after 2⁶⁴ calls.
         let _ = (&self.file).write(&1u64.to_ne_bytes());
     }
 }
@@ -73,7 +73,7 @@ impl Primitive for Pipe {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // An interrupted read is looked into like the byte that `unblock` writes.
+            // An interrupted read is handled like the byte that `unblock` writes.
             let _ = (&self.read).read(&mut [0]);
             if self.rounds.has(round) {
                 return Ok(());
@@ -88,21 +88,22 @@ impl Primitive for Pipe {
     }
 
     fn unblock(&self) {
-        // Fails only where the pipe is full, and then nobody sleeps on it.
+        // Fails only if the pipe is full, and then no thread sleeps on it.
         let _ = (&self.write).write(&[1]);
     }
 }
 
 /// The plain mutex.
 pub const NORMAL: i32 = libc::PTHREAD_MUTEX_NORMAL;
-/// The mutex that looks for a while before it sleeps; the plain one where the C library has no such.
+/// The mutex that polls before it sleeps; the plain one if the C library has none.
 #[cfg(target_env = "gnu")]
 pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_ADAPTIVE_NP;
-/// The mutex that looks for a while before it sleeps; the plain one where the C library has no such.
+/// The mutex that polls before it sleeps; the plain one if the C library has none.
 #[cfg(not(target_env = "gnu"))]
 pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_NORMAL;
 
-/// A mutex of a kind, with priority inheritance (`INHERIT`) or without. It never moves: the system knows its address.
+/// A mutex of a kind, with priority inheritance (`INHERIT`) or without. It never moves, since the system knows its
+/// address.
 #[derive(Debug)]
 pub struct PthreadMutex<const KIND: i32, const INHERIT: bool> {
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,
@@ -115,7 +116,7 @@ unsafe impl<const KIND: i32, const INHERIT: bool> Send for PthreadMutex<KIND, IN
 // SAFETY: as above; every access goes through the functions of the C library.
 unsafe impl<const KIND: i32, const INHERIT: bool> Sync for PthreadMutex<KIND, INHERIT> {}
 
-/// A lock that is held, released when it is dropped.
+/// Guard, which releases the mutex when dropped.
 #[derive(Debug)]
 pub struct Locked<'a>(&'a UnsafeCell<libc::pthread_mutex_t>);
 
@@ -126,8 +127,7 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// The plain mutex in place, beside what it keeps, as C programs have it. It is used where it lies: its owner puts it
-/// there before the first lock.
+/// The plain mutex stored next to the protected data, as in C programs. It must not move after the first lock.
 pub struct PlainMutex(UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: a POSIX mutex that nobody has locked yet may move to another thread.
@@ -137,12 +137,12 @@ unsafe impl Send for PlainMutex {}
 unsafe impl Sync for PlainMutex {}
 
 impl PlainMutex {
-    /// A free one.
+    /// Creates a free mutex.
     pub const fn new() -> PlainMutex {
         PlainMutex(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER))
     }
 
-    /// Takes it.
+    /// Locks the mutex.
     pub fn lock(&self) -> Locked<'_> {
         // SAFETY: the mutex is alive and initialised. Locking can fail for kinds that are not used here only.
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
@@ -211,7 +211,7 @@ impl<const KIND: i32, const INHERIT: bool> Primitive for PthreadMutex<KIND, INHE
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // Whoever leaves early drops the lock that it holds, so this ends.
+            // Terminates: a waker that leaves early drops its lock.
             drop(self.lock());
             if self.rounds.has(round) {
                 return Ok(());
@@ -265,8 +265,7 @@ impl Primitive for SemT {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // SAFETY: the semaphore is alive and initialised. An interrupted wait is looked into like a call of
-            // `unblock`.
+            // SAFETY: the semaphore is alive and initialised. An interrupted wait is handled like a call of `unblock`.
             unsafe { libc::sem_wait(self.semaphore.get()) };
             if self.rounds.has(round) {
                 return Ok(());
@@ -281,7 +280,7 @@ impl Primitive for SemT {
     }
 
     fn unblock(&self) {
-        // SAFETY: the semaphore is alive and initialised. Posting fails at its highest value only, and then nobody
+        // SAFETY: the semaphore is alive and initialised. Posting fails only at its highest value, and then no thread
         // sleeps.
         unsafe { libc::sem_post(self.semaphore.get()) };
     }

@@ -1,38 +1,39 @@
-//! [`Waiters`]: who waits, counted as libstdc++ does for `wait` and `notify` of C++ atomics, so that a notice that nobody
-//! waits for calls no kernel (`bits/atomic_wait.h` of GCC 12).
+//! [`Waiters`]: count of waiting threads, as in libstdc++'s `wait` and `notify` of C++ atomics, which avoids a kernel
+//! call without waiters (`bits/atomic_wait.h` of GCC 12).
 //!
-//! Whoever waits counts itself first, in one of 16 counts that the word's address chooses, then looks 16 times, with a
-//! wait hint after each of the first twelve looks and a yield after the others, then sleeps on a futex and looks anew when
-//! it is woken. Whoever notifies calls the kernel only where the count is not zero. The futex is the word itself where that
-//! has four bytes; of every other type, `std::atomic_flag` among them, it is a version beside the count, which each notice
-//! raises by one, and each notice then wakes all that sleep on it.
+//! A waiting thread first counts itself, in one of 16 counts chosen by the word's address. It then polls 16 times, with
+//! a spin hint after each of the first twelve polls and a yield after the others, and finally sleeps on a futex and
+//! polls again when woken. A notifying thread calls the kernel only if the count is not zero. The futex is the word
+//! itself if that has four bytes; for every other type, including `std::atomic_flag`, it is a version next to the
+//! count, which each notification increments, waking all threads that sleep on it.
 //!
-//! Here each primitive has a count of its own, since nobody else in the process waits that way: where a program waits on
-//! many addresses, 16 counts serve them all, and a notice may call the kernel for somebody who waits elsewhere.
+//! Here each primitive has its own count, since nothing else in the process waits this way. In a program that waits on
+//! many addresses 16 counts serve them all, and a notification may call the kernel for a thread that waits elsewhere.
 
 use crate::sync::Ordering::{Release, SeqCst};
 use crate::sync::{AtomicU32, fence, yield_now};
 use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 
-/// Looks before a sleep. One is enough for loom, which explores each as a branch of its own.
+/// Polls before a sleep. One is enough for loom, which explores each as a separate branch.
 const POLLS: u32 = if cfg!(loom) { 1 } else { 16 };
-/// So many of them are followed by a wait hint, the others by a yield.
+/// Polls followed by a spin hint; the others are followed by a yield.
 const HINTED: u32 = 12;
 
-/// How many wait, on a line of its own: written by who waits, read by who notifies.
+/// Number of waiting threads, on a separate line: written by waiters, read by notifiers.
 #[derive(Debug, Default)]
 pub struct Waiters(Apart<AtomicU32>);
 
-/// One that waits; counted until it is dropped.
+/// A waiting thread, counted until dropped.
 #[derive(Debug)]
 pub struct Waiting<'a>(&'a Waiters);
 
 impl Waiters {
-    /// Counts one more, before it looks.
+    /// Counts a waiter, before its first poll.
     pub fn enter(&self) -> Waiting<'_> {
-        // SeqCst, as every look of a waiter, the write of the word and the look at the count in `any` are: of two that
-        // meet, either the notifier sees this count, or the waiter sees what the notifier wrote before it looked here.
+        // SeqCst, as every poll of a waiter, the write of the word and the load of the count in `any` are: if the two
+        // meet, either the notifier sees this count, or the waiter sees what the notifier wrote before it read the
+        // count.
         self.0.fetch_add(1, SeqCst);
         // loom (0.7) takes SeqCst for AcqRel, but knows fences.
         if cfg!(loom) {
@@ -41,7 +42,7 @@ impl Waiters {
         Waiting(self)
     }
 
-    /// Whether anybody waits, for who has written the word with SeqCst.
+    /// Whether any thread waits; call after writing the word with SeqCst.
     pub fn any(&self) -> bool {
         if cfg!(loom) {
             fence(SeqCst);
@@ -53,17 +54,17 @@ impl Waiters {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // Release: what the waiter looked at last comes before. Nobody takes more from the count than a number.
+        // Release: the waiter's last poll comes before. Nothing is read from the count but the number.
         self.0.0.fetch_sub(1, Release);
     }
 }
 
-/// Looks as often as libstdc++ does before it sleeps; whether `poll` was content.
+/// Polls as often as libstdc++ does before it sleeps; returns whether `poll` succeeded.
 pub fn poll_briefly(mut poll: impl FnMut() -> bool) -> bool {
     (0..POLLS).any(|index| {
         let content = poll();
         if !content {
-            // GCC 12 has a hint for x86 alone and yields elsewhere.
+            // GCC 12 has a hint for x86 only and yields elsewhere.
             if index < HINTED && cfg!(target_arch = "x86_64") {
                 Pause::wait();
             } else {

@@ -1,5 +1,5 @@
-//! Waiting on words of our own over a futex: for a word to change, as `wait` and `notify_one` of C++ atomics do, and for a
-//! permit of the semaphore that queues are made of, which here sleeps at once.
+//! Waiting on words through a futex: for a change, as `wait` and `notify_one` of C++ atomics do, and for a permit of
+//! the semaphore of this crate's queues, which here sleeps at once.
 
 use super::Primitive;
 use super::waiters::{Waiters, poll_briefly};
@@ -10,8 +10,8 @@ use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Release, SeqCst};
 
-/// A word of four bytes that the waker sets (`SET`) or clears. Waiters are counted, look before they sleep, and are woken
-/// only where one is counted, as libstdc++ does ([`Waiters`]); or (`ALWAYS`) they sleep at once, and every notice calls
+/// A word of four bytes that the waker sets (`SET`) or clears. Waiters are counted, poll before they sleep, and are
+/// woken only if counted, as in libstdc++ ([`Waiters`]); with `ALWAYS` they sleep at once, and every notification calls
 /// the kernel.
 #[derive(Debug, Default)]
 pub struct AtomicWait<const SET: bool, const ALWAYS: bool> {
@@ -24,9 +24,9 @@ impl<const SET: bool, const ALWAYS: bool> AtomicWait<SET, ALWAYS> {
     const STAY: u32 = 1 - Self::GO;
 
     fn goes(&self) -> bool {
-        // SeqCst, the default of C++, pairs with the store in `wake`: what the waker did before, the waiter sees; and after
-        // `enter` it sees the store if the waker has not seen the count. The kernel looks at the word once more before it
-        // puts the waiter to sleep, after a barrier of its own.
+        // SeqCst, the default of C++, pairs with the store in `wake`: the waker's earlier writes are visible to the
+        // waiter; and after `enter` it sees the store if the waker has not seen the count. The kernel reads the word
+        // once more before it puts the waiter to sleep, after a barrier of its own.
         self.word.load(SeqCst) == Self::GO
     }
 }
@@ -39,8 +39,8 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
     }
 
     fn arm(&self) {
-        // The waiter is between two rounds: it has been told to go on and waits for the announcement of this one, whose
-        // Release carries this store.
+        // The waiter is between two rounds: it was released and waits for the announcement of this one, whose Release
+        // carries this store.
         self.word.store(Self::STAY, Release);
     }
 
@@ -56,8 +56,9 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
     }
 
     fn wake(&self, (): (), _: u64) {
-        // Of a notice that always calls the kernel, Release is enough: it pairs with the load in `goes`, and the call comes
-        // after it. Else SeqCst: the look at the count must not come before the word is seen by who counts itself.
+        // If every notification calls the kernel, Release is enough: it pairs with the load in `goes`, and the call
+        // comes after it. Otherwise SeqCst: the count must not be read before the word is visible to a thread that
+        // counts itself.
         self.word.store(Self::GO, if ALWAYS { Release } else { SeqCst });
         if ALWAYS || self.waiters.any() {
             futex::wake_one(&self.word);
@@ -79,7 +80,7 @@ impl Primitive for Semaphore {
     fn arm(&self) {}
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        // It returns without a permit after a nap of 100 ms, five times the longest gap.
+        // It returns without a permit after 100 ms, five times the longest gap.
         while !self.take() {
             guard.check()?;
         }
@@ -91,7 +92,7 @@ impl Primitive for Semaphore {
     }
 
     fn unblock(&self) {
-        // Whoever sleeps looks at its guard after a nap.
+        // Sleepers check their guard every 100 ms.
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// Calls of the kernel for so many notices while so many are counted.
+    /// Number of kernel calls for ten notifications with `waiting` counted waiters.
     fn calls<const SET: bool, const ALWAYS: bool>(waiting: usize) -> u64 {
         let primitive = AtomicWait::<SET, ALWAYS>::new().unwrap();
         let _counted: Vec<_> = (0..waiting).map(|_| primitive.waiters.enter()).collect();
@@ -121,8 +122,8 @@ mod tests {
         assert_eq!((calls::<true, true>(0), calls::<true, true>(1)), (10, 10));
     }
 
-    /// Two threads tell each other in turn, now after a pause in which the other has gone to sleep, now at once. A sleep has
-    /// no end here but the notice, so one that is lost stands still until it is unblocked, and is found out.
+    /// Two threads notify each other in turn, sometimes after a pause in which the other has gone to sleep, sometimes
+    /// at once. Only the notification ends a sleep, so a lost one blocks the test until it is unblocked and detected.
     fn nobody_is_forgotten<const ALWAYS: bool>() {
         const ROUNDS: u64 = 5_000;
         let words = [(); 2].map(|()| AtomicWait::<true, ALWAYS>::new().unwrap());
@@ -156,7 +157,7 @@ mod tests {
             let ended = [(); 2].map(|()| over.recv_timeout(Duration::from_secs(60)));
             if ended.iter().any(Result::is_err) {
                 guard.give_up(Halt::Deadline);
-                // Again and again: who is about to sleep misses the first.
+                // Repeatedly: a thread that is about to sleep misses the first.
                 while over.recv_timeout(Duration::from_millis(10))
                     != Err(mpsc::RecvTimeoutError::Disconnected)
                 {
