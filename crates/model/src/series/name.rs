@@ -29,7 +29,7 @@ pub enum NamePart<'a> {
 }
 
 impl<'a> SeriesName<'a> {
-    /// Splits a name; `None` for a name without parameters, such as that of a relation.
+    /// Splits a name; `None` for a name without parameters and CPUs, such as that of a relation.
     pub fn of(name: &'a str) -> Option<SeriesName<'a>> {
         let parts: Vec<NamePart<'_>> =
             name.split(' ').filter(|word| !word.is_empty()).map(NamePart::of).collect();
