@@ -55,8 +55,7 @@ pub trait Counter: Sync + Sized {
     /// State of the thread with this number, from 0; at most one thread may use it.
     fn handle(&self, thread: usize) -> Self::Handle<'_>;
 
-    /// Performs one operation. `inside` runs in the critical section; a counter without one calls it after the
-    /// operation, so that the total work is equal.
+    /// Performs one operation. `inside` runs in the critical section, or after the operation if there is none.
     ///
     /// # Errors
     /// The reason to leave; then nothing was added.

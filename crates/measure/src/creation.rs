@@ -1,5 +1,4 @@
-//! Creation of threads and processes one after another, with time stamps, as timed by `spawn`: kinds of creation by
-//! name, and [`Tallies`] of one pass.
+//! Creation of threads and processes, as timed by `spawn`: kinds of creation by name, and [`Tallies`] of one pass.
 
 pub mod names;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -66,7 +65,6 @@ pub fn perform(
     }
 }
 
-/// Generates the kinds from one row each: variant, name, description.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $how:literal;)+) => {
         /// Kind of creation.
@@ -119,8 +117,7 @@ kinds! {
         "fork and execveat of the same program from that helper";
 }
 
-/// Extra memory of the process that creates processes, in MiB: the cost of a fork, which copies or marks it, depends on
-/// its size.
+/// Extra memory of the process that creates processes, in MiB: a fork copies or marks it.
 pub const PARENT_MIB: f64 = 64.0;
 
 impl Kind {
@@ -155,7 +152,7 @@ impl Config {
     /// Parses the parameters of a trial.
     ///
     /// # Errors
-    /// [`RequestError`] for invalid parameters.
+    /// `RequestError` for invalid parameters.
     pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let text = |name| spec.parameters.text(name);
         let mask = text("mask").map(CpuSet::from_list).transpose()?;
@@ -164,7 +161,6 @@ impl Config {
     }
 }
 
-/// Finds a kind by its name.
 pub(crate) fn kind(name: &str) -> Result<Kind, RequestError> {
     let known = KINDS.into_iter().find(|kind| kind.name() == name);
     known.ok_or_else(|| RequestError::unknown("kind", name, &KINDS.map(Kind::name)))
@@ -206,8 +202,7 @@ impl Tallies {
         }
     }
 
-    /// Counts one creation by its stamps: before it, its return, the first statement of the new thread or process, its
-    /// end known.
+    /// Counts one creation by its stamps: before it, its return, the first statement of the new one, its end known.
     pub fn count(&mut self, [before, returned, began, ended]: [u64; 4]) {
         // The counters of two CPUs may differ by less than any creation takes.
         let latency = began.saturating_sub(before);

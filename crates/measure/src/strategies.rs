@@ -22,8 +22,7 @@ pub trait Strategy: Copy + Send + Sync {
     /// Whether it may sleep, so that its partner has to wake it.
     const SLEEPS: bool;
 
-    /// Waits until the turn has the parity of `wanted`, and returns the word found. Adds the number of polls to
-    /// `polls`.
+    /// Waits until the turn has the parity of `wanted`; returns the word found and adds its polls to `polls`.
     ///
     /// # Errors
     /// The reason to leave.

@@ -25,7 +25,6 @@ pub(super) struct Answer {
     pub(super) sum: Option<u64>,
     /// Distributions of single operations in nanoseconds, by name.
     pub(super) events: BTreeMap<String, Histogram>,
-    /// Sum of each distribution, by name.
     pub(super) events_ns: BTreeMap<String, u64>,
     pub(super) shares: BTreeMap<usize, RoleShare>,
     pub(super) notes: Vec<Note>,
@@ -38,7 +37,6 @@ pub(super) enum Prepared {
 }
 
 impl Prepared {
-    /// Parses a line before `go`.
     pub(super) fn read(line: &str) -> Option<Prepared> {
         if let Some(text) = line.strip_prefix("error").filter(|rest| rest.is_empty() || rest.starts_with(' '))
         {

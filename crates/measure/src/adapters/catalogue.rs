@@ -1,5 +1,4 @@
-//! [`Catalogue`]: the known adapters and how each is built and started: bundled, from the user's list, or typed on the
-//! command line.
+//! [`Catalogue`]: how each known adapter is built and started: bundled, from the user's list, or typed.
 
 use super::Adapter;
 use crate::external::External;
@@ -135,7 +134,7 @@ impl Catalogue {
     /// Adds all entries of another list, which replace existing ones of the same name.
     ///
     /// # Errors
-    /// [`CatalogueError`]; never for a list returned by [`Catalogue::parse`].
+    /// [`CatalogueError`]; never for a list returned by `Catalogue::parse`.
     pub fn add(&mut self, other: Catalogue) -> Result<(), CatalogueError> {
         other.recipes.into_iter().try_for_each(|recipe| self.put(recipe))
     }

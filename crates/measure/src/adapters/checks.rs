@@ -25,27 +25,23 @@ const SLACK_SHARE: f64 = 0.05;
 /// since other programs may use that CPU before both roles have started.
 const SHARED_NS: u64 = 20_000_000;
 /// Maximum ratio between the pass without its gaps and its timed operations, since little happens between two
-/// operations; above it one of them is in the wrong unit. Excused are delays that the system reports and [`LOST_NS`].
+/// operations; above it one of them is in the wrong unit. Excused are delays that the system reports and `LOST_NS`.
 const SHORT_EVENTS: u64 = 50;
 /// Delay per pass excused without evidence from the system.
 const LOST_NS: u64 = 5_000_000;
-/// Minimum CPU time of a role per message, in nanoseconds. A batched message costs at least moving and adding eight
-/// bytes: 0.25 ns is 32 GB/s.
+/// Minimum CPU time of a role per message in nanoseconds, for moving and adding eight bytes: 0.25 ns is 32 GB/s.
 const MIN_OF_A_MESSAGE: f64 = 0.25;
-/// Minimum per round trip: two turns of each role, which cannot be batched, each with a cache line from another CPU or
-/// a context switch.
+/// Minimum per round trip: two turns of each role, each with a cache line from another CPU or a context switch.
 const MIN_OF_A_ROUND_TRIP: f64 = 5.0;
 /// Minimum per poll: there may be two in a cycle.
 const MIN_OF_A_CALL: f64 = 0.05;
 /// Minimum per two clock reads: system calls or tens of cycles.
 const MIN_OF_A_READ: f64 = 2.0;
-/// Minimum per wake-up or creation: at least one system call of each role, or a polling role; creating a thread
-/// scheduled by the runtime costs no less.
+/// Minimum per wake-up or creation: a system call of each role, polling, or a thread created by the runtime.
 const MIN_OF_A_WAKE_UP: f64 = 50.0;
 /// Relative tolerance for reported times that are too long: clocks of one machine differ by parts per million.
 const LONGER_SHARE: f64 = 0.001;
 
-/// System counters around a pass.
 pub(super) struct Evidence {
     pub(super) roles: Vec<u32>,
     pub(super) before: Tree,
@@ -157,8 +153,7 @@ fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError>
     Ok(())
 }
 
-/// Total duration of the timed operations in nanoseconds. For creations, the time until their ends were known, which
-/// includes all other parts.
+/// Total duration of the timed operations in nanoseconds; for creations `join`, which includes all other parts.
 fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
     if !matches!(request.operation, Operation::Spawn { .. }) {
         return Ok(answer.events_ns.values().fold(0, |sum, &ns| sum.saturating_add(ns)));
@@ -302,7 +297,6 @@ mod tests {
         Answer { ns, count: Some(5), sum: Some(47_378_177), ..Answer::default() }
     }
 
-    /// Distributions with `count` operations that took `ns` in total.
     fn times(count: u64, ns: u64) -> (BTreeMap<String, Histogram>, BTreeMap<String, u64>) {
         let mut events = Histogram::new();
         events.record_ns(ns as f64 / count as f64, count);
@@ -522,7 +516,6 @@ mod tests {
         assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
     }
 
-    /// A number, or text in place of one.
     fn a_number() -> impl Strategy<Value = String> {
         let extremes = ["0", "1", "5", "47378177", "99000000", "-1", "1.5", "", "x", "18446744073709551615"];
         prop_oneof![

@@ -100,7 +100,6 @@ impl Running {
         said.map_err(|_| self.lost("input", awaited))
     }
 
-    /// Returns its next line and the time of arrival.
     pub(super) fn hear(
         &mut self,
         deadline: Instant,

@@ -113,8 +113,7 @@ pub fn median_of(passes: &[Pass], of: impl Fn(&Pass) -> Option<f64>) -> Option<f
 /// Requests everything that an adapter offers; `told` is called before each item.
 ///
 /// # Errors
-/// [`AdapterError`] if it cannot be started, its description is invalid or the user interrupts. Other faults are in the
-/// result.
+/// [`AdapterError`] if it cannot be started or described, or the user interrupts. Other faults are in the result.
 pub fn check(
     adapter: &Adapter,
     settings: &CheckSettings,
@@ -138,7 +137,6 @@ pub fn check(
                 return Err(AdapterError::Interrupted);
             }
             if found.is_err() {
-                // A fresh process for the next item.
                 inspector.process = None;
             }
             things.push(Thing { kind: offer.kind, name: offer.name.clone(), payload, found });
@@ -160,7 +158,6 @@ struct Inspector<'a> {
     seed: u32,
 }
 
-/// The operation of a kind other than a queue.
 fn of_kind(kind: Kind) -> Operation {
     match kind {
         Kind::Alternate => Operation::Alternate,

@@ -412,8 +412,7 @@ impl AdapterError {
         }
     }
 
-    /// Splits the message into a reason that contains nothing of the adapter's command, lines and messages, and the
-    /// remaining words, which may be private.
+    /// Splits the message into a reason without text of the adapter, and that text, which may be private.
     pub(super) fn parted(&self) -> (String, String) {
         let (reason, words) = match self {
             AdapterError::NotStarted { program, source } => {

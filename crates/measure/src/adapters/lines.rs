@@ -80,7 +80,6 @@ impl Lines {
     }
 
     pub(super) fn last_words(&mut self) -> String {
-        // On failure the text read so far is used.
         let _ = self.read_stderr();
         let said = String::from_utf8_lossy(&self.said);
         said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut).unwrap_or_default()

@@ -94,8 +94,8 @@ impl Warmth {
         self.operations
     }
 
-    /// Whether passes get faster: the test of Mann (Econometrica 13, 1945) with Kendall's S. True while there are too
-    /// few passes.
+    /// Whether passes get faster, by the test of Mann (Econometrica 13, 1945) with Kendall's S; true for too few
+    /// passes.
     fn has_trend(&self) -> bool {
         let quiet: Vec<f64> = self.recent.iter().filter(|(_, quiet)| *quiet).map(|(ns, _)| *ns).collect();
         let all: Vec<f64> = self.recent.iter().map(|(ns, _)| *ns).collect();

@@ -34,8 +34,7 @@ pub struct Pass {
     pub shares: Vec<RoleShare>,
     /// Notes of the adapter, in its own words and order.
     pub notes: Vec<Note>,
-    /// Number of times that both threads were sampled on their CPUs during the pass, where the system does not count
-    /// migrations.
+    /// Number of samples of the roles' CPUs during the pass, where the system does not count migrations.
     pub placement_samples: Option<u64>,
     /// Time from the request to `done`.
     pub elapsed: Duration,
@@ -107,8 +106,7 @@ impl Pass {
         self.ns as f64 / self.count as f64
     }
 
-    /// Values common to passes of all operations. The share of other threads is judged over all passes of a trial, not
-    /// here.
+    /// Values common to passes of all operations. The share of other threads is judged later, over all passes.
     pub fn observed(&self) -> Observed {
         let mut observed = Observed::default();
         if self.flags.contains(Flag::Cold) {

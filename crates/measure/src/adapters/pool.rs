@@ -66,7 +66,7 @@ type Key = (String, Operation, Events, Vec<CpuId>);
 type Code = (String, Kind, Option<Payload>, Events);
 
 impl Pool {
-    /// Asks an adapter for its description. Processes start on first use in the calling thread and end with that thread
+    /// Asks an adapter for its description. Processes start on first use and end with the thread that used them first,
     /// or with the pool.
     ///
     /// # Errors
@@ -171,7 +171,6 @@ impl Fork {
         }
         let until = Instant::now() + settings.warm_up;
         while !self.has_settled(request) && Instant::now() < until {
-            // The last pass must not exceed the deadline.
             let left = until.saturating_duration_since(Instant::now());
             self.once(request, WARM_SPAN.min(left), settings, stop)?;
         }

@@ -35,8 +35,7 @@ pub struct Process {
 pub struct StartSettings {
     /// Affinity at start: all CPUs of this process, since runtimes count CPUs when they start.
     pub allowed: CpuSet,
-    /// Environment variable by which the watchdog finds leftover processes if this process is killed, from
-    /// `Watchdog::mark`.
+    /// Environment variable by which the watchdog finds leftover processes, from `Watchdog::mark`.
     pub guard: Option<(String, String)>,
 }
 

@@ -158,7 +158,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Name of the wait strategy that [`Operation::Alternate`] compares with.
+    /// Name of the wait strategy that `Operation::Alternate` compares with.
     pub const PLAIN: &str = "busy";
 
     /// Number of roles; each has its own thread.
@@ -218,8 +218,7 @@ pub struct Request {
     pub count: u64,
     /// Seed of the numbers in the messages.
     pub seed: u32,
-    /// CPU of each role: producer or waker first. For thread creation, all CPUs on which the only role and the threads
-    /// that it creates may run.
+    /// CPU of each role: producer or waker first. For thread creation, all CPUs of the creator and its threads.
     pub cpus: Vec<CpuId>,
     /// Time after which the adapter is killed.
     pub limit: Duration,

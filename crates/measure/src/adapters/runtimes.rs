@@ -1,5 +1,4 @@
-//! [`Runtimes`]: performs trials in other languages. Each adapter is asked once for its offer and has a pool of
-//! processes, started on first use.
+//! [`Runtimes`]: performs trials in other languages, with a pool of processes per adapter that start on first use.
 
 use super::catalogue::Recipe;
 use super::description::lack_of_queue;
@@ -31,7 +30,6 @@ const MIN_PATIENCE: Duration = Duration::from_millis(250);
 const FAILURES: u32 = 2;
 /// A first pass that exceeds this time hangs; with less time available the reason is the budget.
 const HANGS: Duration = Duration::from_secs(1);
-/// Minimum warm-up, however little time there is.
 const MIN_WARM_UP: Duration = Duration::from_millis(20);
 
 /// Folders and patience for building adapters.
@@ -62,7 +60,6 @@ pub struct Runtimes {
     warm_up: Option<Duration>,
 }
 
-/// Items that need a warm-up.
 struct Settling {
     things: Vec<(External, Request)>,
     forks: u32,
@@ -301,7 +298,6 @@ fn helpers(options: &Parameters) -> Helpers {
     }
 }
 
-/// The request for one pass of a trial and its span.
 fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Request), TrialFailure> {
     let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
     let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());

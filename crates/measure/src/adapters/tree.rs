@@ -107,8 +107,7 @@ pub(super) struct Whereabouts {
 impl Whereabouts {
     /// Reads the state of a thread. Takes 30 µs for two files, so call it only before and after a pass.
     pub(super) fn of(thread: u32) -> Whereabouts {
-        // Read the CPU first: a migration in between raises the expected count, so it is never reported as one too
-        // many.
+        // Read the CPU first: a migration in between raises the expected count and is never one too many.
         let cpu = cpu_of(thread);
         let sched = read(&format!("/proc/{thread}/task/{thread}/sched"));
         let migrations = sched.lines().find_map(|line| line.trim_start().strip_prefix("se.nr_migrations"));
@@ -147,7 +146,6 @@ pub(super) fn owner(thread: u32) -> Option<u32> {
     field("Tgid:").filter(|_| !has_ended)?.parse().ok()
 }
 
-/// CPU time of a process in nanoseconds, ended threads included.
 fn used_by(process: u32) -> Option<u64> {
     // The clock id of `clock_getcpuclockid` (Linux, include/linux/posix-timers.h): the complement of the process id,
     // and 2 for scheduler time.

@@ -31,7 +31,6 @@ pub struct Method {
 const LOCKS: bool = true;
 const OPEN: bool = false;
 
-/// Generates the catalogue from one row per method: variant, name, waiting, locking, description.
 macro_rules! methods {
     ($($kind:ident $id:literal $waits:ident $locks:ident $how:literal;)+) => {
         /// The methods; each has a row in [`METHODS`], a loop and a simulated cost.

@@ -48,7 +48,7 @@ pub struct Flagged<'a> {
 #[derive(Debug)]
 pub struct FlagLockAlways(Futex);
 
-/// Guard of a [`FlagLockAlways`].
+/// Guard of a `FlagLockAlways`.
 #[derive(Debug)]
 pub struct FlaggedAlways<'a>(&'a Futex);
 

@@ -35,7 +35,6 @@ pub struct Nodes<'a> {
 /// Node of one thread in the queue.
 #[derive(Debug)]
 pub struct Node {
-    /// Name of the successor.
     next: AtomicU64,
     /// 1 while the thread has to wait.
     waits: AtomicU64,

@@ -57,7 +57,6 @@ impl Drop for Shared {
     }
 }
 
-/// Maps zeroed memory with all pages present.
 fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
     // SAFETY: a mapping at an address that the kernel chooses touches nothing that exists.
     let memory = unsafe {
@@ -80,7 +79,6 @@ fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
 /// Added to the error number on the board if pinning was refused.
 const OF_PIN: u64 = 1 << 32;
 
-/// Everything that the helper needs, prepared before the fork.
 struct Orders<'a> {
     kind: Kind,
     board: &'a Board,
@@ -251,7 +249,6 @@ fn help(orders: &Orders<'_>) -> i32 {
     0
 }
 
-/// Creates one process; returns its id, or −1.
 fn create(orders: &Orders<'_>) -> i32 {
     let arguments: [*const c_char; 2] = [c"coretalk-child".as_ptr(), std::ptr::null()];
     let surroundings: [*const c_char; 1] = [std::ptr::null()];

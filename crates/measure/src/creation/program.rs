@@ -1,5 +1,4 @@
-//! A minimal program, without loader and libraries: reads the counter, writes it to a descriptor and ends. Real
-//! programs cost more.
+//! A minimal program, without loader and libraries: reads the counter, writes it to a descriptor and ends.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,5 +1,4 @@
-//! Creation of threads with the C library: create, run, join, one after another. For comparison `pool`: a handoff to a
-//! waiting thread.
+//! Creation of threads with the C library, one after another; for comparison `pool`, a handoff to a waiting thread.
 
 use super::{Config, Kind, Refused, Tallies};
 use crate::counter;

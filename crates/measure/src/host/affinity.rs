@@ -48,8 +48,7 @@ impl PinError {
     }
 }
 
-/// Pins the calling thread to one CPU and verifies both its affinity and its current CPU. After an error the affinity
-/// is unchanged.
+/// Pins the calling thread to one CPU and verifies affinity and current CPU. An error leaves the affinity unchanged.
 ///
 /// # Errors
 /// [`PinError`] if the system refuses or ignores the request.
@@ -143,8 +142,8 @@ impl Hold {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the thread run on all CPUs of the calling thread except `from`; no effect if it has ended or has no other
-    /// CPU.
+    /// Lets the thread run on all CPUs of the calling thread except `from`; no effect if it has ended or there are
+    /// none.
     pub fn release(&self, from: CpuId) {
         let Ok(mask) = current_mask() else { return };
         if let Some(thread) = *self.thread() {

@@ -161,8 +161,7 @@ impl Arena {
         let mut frames = HashSet::new();
         let mut runs = Vec::with_capacity(wanted.runs());
         while runs.len() < wanted.runs() {
-            // Half of the runs stay free (`missing`), so few tries suffice; later tries may repeat a frame, and finally
-            // any free run is taken.
+            // Half of the runs are free (`missing`), so few tries suffice; finally any free run is taken.
             let mut found = None;
             for attempt in 0..128 {
                 let run = (draws.below(regions.len()), kept + draws.below(usable));
@@ -184,8 +183,7 @@ impl Arena {
         Some(runs)
     }
 
-    /// The same place for every visit and round; concurrent pairs get different places. Neither two places nor the two
-    /// lines of a place share a pair of lines.
+    /// The same place for every visit and round, one per concurrent pair. No two of these lines share a pair of lines.
     fn one_place(&self, wanted: LineRequest) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let apart = 4 * self.stride;

@@ -18,8 +18,7 @@ pub enum Attempt {
 const LIMIT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Runs `what` in a fork of this process. It must not allocate, lock or print: other threads may have held the locks
-/// for that at the fork.
+/// Runs `what` in a fork. It must not allocate, lock or print: other threads may have held locks at the fork.
 pub fn attempt(what: impl FnOnce() -> bool) -> Attempt {
     // SAFETY: the child calls only functions that are safe after a fork of a process with threads (signal, setrlimit,
     // what it is given, _exit), and never returns into the program.

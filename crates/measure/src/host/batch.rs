@@ -92,8 +92,7 @@ impl Batch {
             if let Ok(trial) = &running.trials[trial] {
                 trial.take_part(role);
             }
-            // Release: this role's log is visible to the role that finishes the round. Acquire: that role sees all
-            // logs.
+            // Release shows this role's log to the role that finishes the round; Acquire: that role sees all logs.
             if running.remaining.0.fetch_sub(1, AcqRel) == 1 {
                 self.completed.0.store(round as u32 + 1, Release);
                 self.release(round + 1);

@@ -10,8 +10,7 @@ use crate::machine::Allowance;
 use coretalk_model::CpuSet;
 use hierarchy::{Hierarchy, Version};
 
-/// The online CPUs that this process may use. Without information from control groups all online CPUs count as allowed;
-/// pinning then shows which are refused.
+/// The online CPUs that this process may use; without control groups all, until pinning shows which are refused.
 ///
 /// The mask is that of the main thread: it is the inherited one only until that thread is pinned.
 ///
@@ -64,8 +63,7 @@ pub fn inherited_mask(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
 pub struct Quota {
     /// Tightest limit in CPUs; `None` if unlimited.
     pub limit_cpus: Option<f64>,
-    /// Number of periods in which a group was throttled since its creation, summed over groups; `None` if no group
-    /// counts them.
+    /// Throttled periods since the groups were created, summed over groups; `None` if no group counts them.
     pub throttled_periods: Option<u64>,
     /// Throttled time in microseconds, summed over CPUs.
     pub throttled_us: Option<u64>,

@@ -1,4 +1,4 @@
-//! [`ClockReport`]: rate, read cost, resolution and trustworthiness of the counter.
+//! `ClockReport`: rate, read cost, resolution and trustworthiness of the counter.
 
 use super::core_clock;
 use super::spread::Spread;

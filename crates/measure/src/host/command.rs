@@ -52,8 +52,7 @@ pub struct Launch<'a> {
     /// Time limit.
     pub limit: Duration,
     /// Returns a CPU of the program that went offline; called with each sample, ends the program. A result with fewer
-    /// CPUs would be meaningless, and threads that wait for each other on one CPU may take minutes instead of
-    /// milliseconds.
+    /// CPUs would be meaningless and may take minutes instead of milliseconds.
     pub lost: &'a dyn Fn() -> Option<CpuId>,
 }
 
@@ -85,8 +84,7 @@ pub struct Usage {
     pub user_s: f64,
     /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// Peak memory of one process in bytes; `None` if it is below the memory of the parent, which Linux counts until
-    /// exec.
+    /// Peak memory of one process in bytes; `None` if below that of the parent, which Linux counts until exec.
     pub peak_bytes: Option<u64>,
     /// Voluntary and involuntary context switches.
     pub switches: u64,

@@ -7,8 +7,7 @@
 use crate::counter;
 use coretalk_model::TickRate;
 
-/// Dependent instructions per chain, more than a microsecond: the counter of some Zen CPUs has steps of 10 ns, which
-/// for 1,024 multiplications would be 1 %.
+/// Dependent instructions per chain, over 1 µs: some Zen counters have steps of 10 ns, 1 % of 1,024 multiplications.
 const LINKS: u64 = 4096;
 /// Number of chains; the fastest counts, since an interrupt can only lengthen one.
 const CHAINS: usize = 2;
@@ -78,13 +77,11 @@ fn chain_ticks() -> Option<u64> {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn chain_ticks() -> Option<u64> {
-    // No chain of known latency: the core clock is unknown.
     let _ = counter::now_ticks;
     None
 }
 
-/// Lets the core reach its frequency: runs chains for 1 ms at a time until the speed changes by less than 1 %, at most
-/// 200 ms.
+/// Lets the core reach its frequency: runs chains until the speed changes by less than 1 % per ms, at most 200 ms.
 pub fn ramp_up(rate: TickRate) {
     let (millisecond, limit) = (rate.ticks(1e6) as u64, rate.ticks(200e6) as u64);
     let begun = counter::now_ticks();
@@ -98,7 +95,6 @@ pub fn ramp_up(rate: TickRate) {
     }
 }
 
-/// Chains per tick over at least `ticks` ticks.
 fn chains_within(ticks: u64) -> f64 {
     let begun = counter::now_ticks();
     let mut chains = 0u32;

@@ -193,7 +193,6 @@ pub fn examine(root: &SystemRoot, live: &LiveFacts) -> Vec<DoctorFinding> {
     CHECKS.iter().map(finding).collect()
 }
 
-/// [`DoctorFinding`] without its id.
 struct Report {
     verdict: Verdict,
     text: String,

@@ -1,4 +1,4 @@
-//! [`Engine`]: prepares a [`Batch`] of rounds, supervises it while sleeping, and collects the results.
+//! `Engine`: prepares a [`Batch`] of rounds, supervises it while sleeping, and collects the results.
 
 use super::arena::{Arena, Draws, LineRequest, UsedRuns};
 use super::batch::Batch;
@@ -37,9 +37,7 @@ pub struct Engine<'a> {
     pub arena: &'a Arena,
     pub topology: &'a Topology,
     pub rate: TickRate,
-    /// Origin of the machine's time line.
     pub opened: Picos,
-    /// Whether the coordinating thread shares a CPU with the workers.
     pub coordinator_shared: bool,
 }
 
@@ -152,7 +150,6 @@ impl Engine<'_> {
         Ok(Trial::new(assignment.placement.clone(), spans, self.rate))
     }
 
-    /// Runs a batch; returns the number of rounds with an outcome.
     fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
         for cpu in batch.cpus() {
             let of_worker = Arc::clone(batch);

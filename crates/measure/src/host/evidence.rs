@@ -1,5 +1,4 @@
-//! Disturbances: context switches of a thread, throttling, and CPU time taken by the hypervisor, interrupts or other
-//! programs.
+//! Disturbances: context switches, throttling, and CPU time of the hypervisor, interrupts or other programs.
 
 use super::cgroup;
 use super::clock::sources;
@@ -169,7 +168,6 @@ const WINDOW: Picos = Picos::from_ms(200);
 struct Account {
     at: Picos,
     times: CpuTimes,
-    /// CPU time of this process and its children.
     own: Picos,
 }
 
@@ -180,7 +178,6 @@ impl Account {
         Some(Account { at: sources::monotonic(), times: cpu_times()?, own })
     }
 
-    /// Share of the CPUs used by other programs since `earlier`.
     fn others_since(&self, earlier: &Account, cpus: &CpuSet) -> Option<f64> {
         let busy = self.times.since(&earlier.times).busy_fraction(cpus)?;
         let wall = self.at.saturating_sub(earlier.at).max(Picos(1));
@@ -196,8 +193,7 @@ impl Others {
         Others { cpus, latest: first.clone(), first, recent: None }
     }
 
-    /// Reads the counters; ends the window if it is long enough. `children` returns the CPU time of children that still
-    /// run.
+    /// Ends the window if it is long enough. `children` returns the CPU time of children that still run.
     pub fn sample(&mut self, children: impl FnOnce() -> Picos) {
         let Some(begun) = &self.latest else { return };
         // Reading the counters of many CPUs takes a millisecond.

@@ -1,5 +1,4 @@
-//! [`HostExecutor`]: runs one pass of a trial in fresh pinned threads and supervises them. [`TrialRunner`]: runs passes
-//! of one or several trials at the same time.
+//! [`HostExecutor`]: runs a pass of a trial in fresh pinned threads. [`TrialRunner`]: runs passes of several trials.
 
 use super::clock::sources;
 use super::evidence::Switches;
@@ -227,15 +226,12 @@ pub struct TrialRunner<'a> {
     pub clock_ns: f64,
     pub priority: Priority,
     pub guest: bool,
-    /// Origin of the machine's time line.
     pub opened: Picos,
-    /// Whether coordinating threads share measured CPUs.
     pub coordinator_shared: bool,
     pub others: u32,
 }
 
 impl TrialRunner<'_> {
-    /// Performs one pass of a trial, coordinated by the calling thread.
     pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let executor = HostExecutor { rate: self.rate, priority: self.priority, stop };
         let cpus = &order.spec.placement;
@@ -367,7 +363,6 @@ mod tests {
         assert!(departures.roles().present.is_empty());
     }
 
-    /// A ring whose consumer panics at its tenth message.
     struct Breaks;
 
     struct Breaking<R>(R, u32);

@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Reads all facts except clock, page size, priority and user labels, which are added where they are known. Unreadable
-/// facts stay `None`.
+/// Reads all facts except clock, page size, priority and user labels. Unreadable facts stay `None`.
 pub fn read_environment(root: &SystemRoot) -> Environment {
     let cpuinfo = CpuInfo::read(root);
     let platform = Platform::read(root);
@@ -197,7 +196,6 @@ fn brand(_root: &SystemRoot) -> Option<String> {
     None
 }
 
-/// Collapses the padding of brand strings.
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -4,7 +4,6 @@ use super::root::SystemRoot;
 use std::fmt::Write;
 use tempfile::TempDir;
 
-/// Temporary directory with the layout of a live system.
 pub struct Tree {
     directory: TempDir,
     root: SystemRoot,

@@ -1,4 +1,4 @@
-//! [`HostMachine`] for systems without support for verified pinning.
+//! `HostMachine` for systems without support for verified pinning.
 
 use crate::machine::{Allowance, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings};
 use crate::series::TrialOrder;

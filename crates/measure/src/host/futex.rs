@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Sleeps while `word` equals `expected`, until woken, at most for `timeout`. May return spuriously: callers check the
-/// word again.
+/// Sleeps while `word` equals `expected`, until woken or `timeout`. May return early: callers check the word again.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let span = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
@@ -24,12 +23,10 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     }
 }
 
-/// Wakes every thread that sleeps on `word`.
 pub fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX);
 }
 
-/// Wakes one thread that sleeps on `word`, if any does.
 pub fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }

@@ -1,4 +1,4 @@
-//! [`HostMachine`]: the [`Machine`] that this process runs on.
+//! [`HostMachine`]: the `Machine` that this process runs on.
 
 use super::affinity;
 use super::arena::Arena;
@@ -65,7 +65,6 @@ pub struct HostMachine {
     /// Kills leftover processes if this process is killed; started with the first program.
     watchdog: Option<Option<Watchdog>>,
     runtimes: Runtimes,
-    /// Time spent preparing runtimes.
     preparing: Picos,
     deadline: Option<Instant>,
     /// CPUs that were offline while work ran, and since when on the system clock.
@@ -243,7 +242,6 @@ impl HostMachine {
         stopped
     }
 
-    /// A stop flag that is also raised at the deadline.
     fn bounded(&self, stop: &Stop) -> Stop {
         self.deadline.map_or_else(|| stop.clone(), |deadline| stop.until(deadline))
     }
@@ -519,7 +517,6 @@ impl Machine for HostMachine {
     }
 }
 
-/// Marks every trial of a round as throttled by a quota.
 pub(super) fn blame_quota(round: &mut RoundOutcome) {
     for trial in &mut round.trials {
         match trial {

@@ -140,8 +140,7 @@ impl Region {
         Residence::Proven
     }
 
-    /// Page size in bytes, that of a huge page only if the whole region is one; `None` if the kernel does not report
-    /// it.
+    /// Page size in bytes, that of a huge page only if the whole region is one; `None` if unknown.
     pub fn page_bytes(&self) -> Option<u64> {
         page_bytes_in(&std::fs::read_to_string("/proc/self/smaps").ok()?, self.start.as_ptr() as u64)
     }

@@ -21,8 +21,8 @@ impl Priority {
     /// The priority requested for workers.
     ///
     /// # Errors
-    /// [`MachineError::Priority`] if out of range, or if real-time threads would occupy every CPU: spinning there they
-    /// would stop the machine beyond recovery.
+    /// [`MachineError::Priority`] if out of range, or if real-time threads would spin on every CPU and stop the
+    /// machine.
     pub fn of(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
         let refuse =
             |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };

@@ -81,8 +81,8 @@ impl SystemRoot {
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Text of a file, named as on a live system (`/proc/stat`), without trailing white space; `None` if it does not
-    /// exist. Invalid UTF-8 becomes `�`.
+    /// Text of a file such as `/proc/stat`, trailing white space removed, invalid UTF-8 as `�`; `None` if it is
+    /// missing.
     ///
     /// # Errors
     /// [`ReadError::Io`] if the file exists but is unreadable; [`ReadError::TooLong`].

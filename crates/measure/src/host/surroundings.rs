@@ -34,7 +34,6 @@ impl Present {
         Present { online: listed_online(root).ok().flatten(), cpuset: group_cpus(root).ok().flatten() }
     }
 
-    /// Why a CPU is absent; `None` if it is present or unknown.
     pub fn absence(&self, cpu: CpuId) -> Option<Absence> {
         let lacks = |set: &Option<CpuSet>| set.as_ref().is_some_and(|set| !set.contains(cpu));
         if lacks(&self.online) {

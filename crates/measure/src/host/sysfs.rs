@@ -158,8 +158,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The groups of a level that counts only with a valid id: some kernels report such lists without knowing the
-    /// level.
+    /// The groups of a level that counts only with a valid id: some kernels report lists of unknown levels.
     fn groups_with_id(&self, level: Level, list: &str, id: &str) -> Result<Vec<Domain>, ReadError> {
         collect(level, self.cpus, |cpu| {
             let Some(id) = self.id(cpu, id) else { return Ok(None) };
@@ -197,8 +196,7 @@ fn collect(
     Ok(domains)
 }
 
-/// All online CPUs: from `online`, else the directories in sysfs, else `/proc/cpuinfo`, else the affinity of this
-/// process.
+/// All online CPUs: from `online`, else the directories in sysfs, else `/proc/cpuinfo`, else this process's affinity.
 ///
 /// # Errors
 /// [`TopologyError::NoCpus`] if all of them are missing.

@@ -75,14 +75,11 @@ enum Ending {
     CpuLost,
 }
 
-/// Disturbances observed around a trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TrialConditions {
     /// Time that its CPUs lost to the hypervisor and to interrupts.
     pub lost_ms: Option<f32>,
-    /// Whether the coordinating thread shares its CPUs.
     pub coordinator_shared: bool,
-    /// Whether other work ran on a sibling of its cores.
     pub sibling_busy: bool,
     pub throttled: bool,
 }
@@ -213,8 +210,7 @@ impl Trial {
     /// The recording, once every role has left or was given up.
     ///
     /// # Errors
-    /// The failure that explains the others, in this order: lost CPU, lost thread, deadline, stop flag, differing
-    /// counts.
+    /// The first of: lost CPU, lost thread, deadline, stop flag, differing counts; each explains the later ones.
     pub fn outcome(&self, conditions: TrialConditions) -> Result<Recording, TrialFailure> {
         let mut logs = Vec::with_capacity(self.logs.len());
         for (role, log) in self.logs.iter().enumerate() {

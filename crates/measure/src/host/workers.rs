@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 /// Time limit of a small task (touching memory, one exchange of stamps) before its worker counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Time limit for all threads to start on their CPUs. A busy CPU runs a new thread within 0.1 s; behind a thread of
-/// real-time priority it waits forever.
+/// Time limit for all threads to start: a busy CPU needs 0.1 s; one with a thread of real-time priority may never.
 const START: Duration = Duration::from_secs(5);
 
 /// One worker on each CPU that accepts one.
@@ -127,8 +126,7 @@ pub struct CoordinatorMask {
 }
 
 impl CoordinatorMask {
-    /// Restricts the calling thread to the CPUs of its affinity that are in `room`; `None` if there are none, so that
-    /// it has to share.
+    /// Restricts the calling thread to the CPUs of its affinity in `room`; `None` if there are none.
     pub fn move_within(room: &CpuSet) -> Option<CoordinatorMask> {
         let before = affinity::current_mask().ok()?;
         let room = before.intersection(room);

@@ -43,8 +43,7 @@ impl Primitive for StdMutex {
     fn unblock(&self) {}
 }
 
-/// The round under a mutex with a condition variable; notifies all waiters (`ALL`) or one, with the lock held
-/// (`LOCKED`) or after unlocking.
+/// A round under a mutex; notifies all waiters (`ALL`) or one, with the lock held (`LOCKED`) or after unlocking.
 #[derive(Debug, Default)]
 pub struct StdCondvar<const ALL: bool, const LOCKED: bool> {
     round: Mutex<u64>,

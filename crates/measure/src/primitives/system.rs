@@ -1,5 +1,4 @@
-//! Primitives of the system: eventfd (a counter on which readers sleep) and pipe (one byte per round); mutexes and
-//! semaphores of the C library.
+//! Primitives of the system: eventfd, pipe (one byte per round), and mutexes and semaphores of the C library.
 
 use super::{Primitive, Rounds};
 use crate::stage::{Guard, Halt};
@@ -102,8 +101,7 @@ pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_ADAPTIVE_NP;
 #[cfg(not(target_env = "gnu"))]
 pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_NORMAL;
 
-/// A mutex of a kind, with priority inheritance (`INHERIT`) or without. It never moves, since the system knows its
-/// address.
+/// A mutex of a kind, with priority inheritance (`INHERIT`) or without, at a fixed address known to the system.
 #[derive(Debug)]
 pub struct PthreadMutex<const KIND: i32, const INHERIT: bool> {
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,

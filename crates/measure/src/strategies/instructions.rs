@@ -31,8 +31,8 @@ impl Instruction {
         }
     }
 
-    /// Duration of a trial wait in ticks; it must exceed the time of an interception by a hypervisor, some µs (MWAITX 7
-    /// to 8 µs on a guest).
+    /// Duration of a trial wait in ticks, longer than an interception by a hypervisor (MWAITX takes 7 to 8 µs on a
+    /// guest).
     #[cfg(all(target_os = "linux", not(miri)))]
     fn tried_ticks(self) -> u64 {
         match self {
@@ -108,8 +108,7 @@ mod imp {
     #[repr(align(64))]
     struct Line([u32; 16]);
 
-    /// MFENCE. Newer compilers implement the standard library's fence as a locked instruction on the stack, at a
-    /// quarter of the cost.
+    /// MFENCE. Newer compilers implement std's fence as a locked instruction on the stack, at a quarter of the cost.
     #[inline(always)]
     pub fn full_fence() {
         // SAFETY: MFENCE is part of every x86-64 and changes no register and no memory.

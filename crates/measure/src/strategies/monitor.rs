@@ -11,8 +11,7 @@ use crate::counter;
 #[cfg(target_arch = "x86_64")]
 use crate::stage::POLLS;
 
-/// Maximum ticks of a wait for a line: Linux limits UMWAIT to 100,000 cycles, and the waiting thread has to check its
-/// guard.
+/// Maximum ticks of a wait for a line: the limit of Linux for UMWAIT, and the guard has to be checked.
 #[cfg(target_arch = "x86_64")]
 const MAX_TICKS: u64 = 100_000;
 /// Ticks of TPAUSE: about the time of a line transfer across a socket.

@@ -7,8 +7,7 @@ use crate::wait::{self, WaitAction};
 
 /// Action between two polls.
 pub trait Idle: Copy + Send + Sync {
-    /// Polls between two checks of the guard: enough to make a check negligible, few enough to end a wait within
-    /// milliseconds.
+    /// Polls between two checks of the guard: a check becomes negligible, and a wait ends within milliseconds.
     fn patience(&self) -> u32;
 
     /// Waits briefly, or not at all. `word` is the result of the last poll.

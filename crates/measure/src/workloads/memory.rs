@@ -194,7 +194,6 @@ mod tests {
         ];
         for kind in kinds {
             let (mut a, mut b, mut c) = (vec![1.0; 1000], vec![2.0; 1000], vec![0.5; 1000]);
-            // A second pass changes nothing.
             for _ in 0..2 {
                 pass(kind, (&mut a, &mut b, &mut c));
                 check_array(kind, [&a, &b, &c]).unwrap();

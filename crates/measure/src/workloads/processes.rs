@@ -26,8 +26,7 @@ pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// Removes the pinning: processes may use the whole placement, since the system's choice of CPUs is part of the
-/// workload.
+/// Removes the pinning: the system's choice of CPUs within the placement is part of the workload.
 fn free(job: &Job) -> Job {
     Job { cpus: Vec::new(), ..job.clone() }
 }
@@ -50,7 +49,6 @@ pub fn go_on(words: &[String]) -> Result<(), WorkError> {
     Err(WorkError::refused("the program could not be replaced")(error))
 }
 
-/// Time that is comparable between the programs of the chain.
 fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

@@ -8,9 +8,6 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Runs `role` in all threads of the job, which begin together; returns the elapsed time and all results.
-///
-/// # Errors
-/// A thread could not be started or placed.
 pub fn together<R: Send>(
     job: &Job,
     role: impl Fn(usize, Instant) -> R + Sync,

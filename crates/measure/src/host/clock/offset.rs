@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Exchanges per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
-/// Minimum exchanges for a pair that has used up its share of the time: only the fastest counts, and if each takes a
-/// scheduler quantum, more of them are no faster.
+/// Exchanges that suffice when a pair's time is over: if each takes a scheduler quantum, more of them are no faster.
 const ENOUGH: u64 = 50;
 const NO_MORE: u64 = u64::MAX;
 
@@ -191,8 +190,7 @@ struct StampLine {
 }
 
 impl Exchange {
-    /// Initiating side, to be run on `from` together with [`answer`](Exchange::answer) on `to`. `None` if no answer
-    /// arrived in time.
+    /// Initiating side, to be run on `from` with [`answer`](Exchange::answer) on `to`. `None` without a timely answer.
     pub fn initiate(&self, from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
         let mut best: Option<(u64, f64)> = None;
         let mut warps = 0;

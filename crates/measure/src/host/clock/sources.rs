@@ -27,8 +27,7 @@ pub fn children_cpu() -> Picos {
     if status == 0 { of(usage.ru_utime) + of(usage.ru_stime) } else { Picos::ZERO }
 }
 
-/// Clock source of the kernel (`tsc`, `kvm-clock`, `arch_sys_counter`); on x86-64 another one than `tsc` means that the
-/// kernel distrusts the counter.
+/// Clock source of the kernel (`tsc`, `kvm-clock`, `arch_sys_counter`): on x86-64 `tsc` unless the kernel distrusts it.
 pub fn kernel_source() -> Option<String> {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let text = std::fs::read_to_string(path).ok()?;

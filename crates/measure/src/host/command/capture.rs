@@ -18,9 +18,6 @@ pub struct Capture {
 
 impl Capture {
     /// Creates a nonblocking reader of a pipe.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     pub fn new(pipe: OwnedFd) -> io::Result<Capture> {
         let fd = pipe.as_raw_fd();
         // SAFETY: the descriptor is ours and open; the calls take numbers only.
@@ -38,9 +35,6 @@ impl Capture {
     }
 
     /// Reads what is available.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     pub fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
         // At most many times the capacity of a pipe: endless output must not block this process.
@@ -90,10 +84,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// The complete output.
-    ///
-    /// # Errors
-    /// The number of dropped bytes.
+    /// The complete output, or the number of dropped bytes.
     pub fn whole(&self) -> Result<&[u8], u64> {
         if self.dropped == 0 { Ok(&self.head) } else { Err(self.dropped) }
     }

@@ -134,8 +134,7 @@ impl Launched {
         self.line.as_raw_fd()
     }
 
-    /// Reaps the program, which has ended or is about to; its id is valid until then. Fails if the launcher has ended
-    /// or does not answer.
+    /// Reaps the program, whose id is valid until then. Fails if the launcher has ended or does not answer.
     pub(super) fn reap(&mut self) -> io::Result<Reaped> {
         match self.told() {
             Err(error) => Err(gone(&mut self.helper, error)),
@@ -201,8 +200,7 @@ fn variables(environment: &[(String, String)]) -> impl Iterator<Item = (&str, &s
     environment.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// Prepares a command that has its own process group, ends with the calling thread and is pinned to `cpus`; without
-/// `cpus` it inherits the affinity of the caller.
+/// Prepares a command with its own process group, which ends with the calling thread and runs on `cpus` if given.
 pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let cpus = cpus.cloned();
@@ -317,8 +315,7 @@ pub(super) enum Parent {
 }
 
 impl Parent {
-    /// Starts a program, through a launcher if available. After an error of the launcher, the processes that it started
-    /// are children of this process.
+    /// Starts a program, through a launcher if available. Processes of a failed launcher become children of this one.
     pub(super) fn start(launch: &Launch<'_>) -> Result<(Parent, ChildStdout, ChildStderr), RunFailure> {
         let Launch { program, arguments, environment, cpus, .. } = *launch;
         let not_started =

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 
-/// Counter inherited by children of the calling thread. It starts at exec, so that placing and pinning the new process
-/// do not count.
+/// Counter inherited by children of the calling thread. Starts at exec: placing and pinning them do not count.
 #[derive(Debug)]
 pub struct Migrations(File);
 

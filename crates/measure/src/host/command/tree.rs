@@ -160,8 +160,7 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
     }
 }
 
-/// Threads of a process. A list read while a thread ends may lack a live one (`next_tid` in Linux's fs/proc/base.c), so
-/// it is read until nothing new appears.
+/// Threads of a process, read repeatedly: a list may lack a live one (`next_tid` in Linux's fs/proc/base.c).
 fn threads_of(process: u32) -> Vec<u32> {
     const MAX_READS: usize = 8;
     let mut known = BTreeSet::new();

@@ -45,7 +45,6 @@ impl Watchdog {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It has ended by itself or was killed.
         let _ = self.child.wait();
     }
 }

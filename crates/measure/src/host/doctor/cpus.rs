@@ -38,7 +38,6 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
         );
         return warn(text).fix(unconfined(&online));
     }
-    // Isolated CPUs have their own check.
     let left_out = allowed.difference(&allowance.mask).difference(&facts::isolated(root));
     if !left_out.is_empty() {
         let text = format!("the inherited affinity mask excludes {}, which may be used", left_out.named());

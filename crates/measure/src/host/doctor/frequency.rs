@@ -42,8 +42,7 @@ fn boost_command(root: &SystemRoot) -> String {
     format!("echo {value} | sudo tee {path}")
 }
 
-/// Exit latency that makes an idle state deep: a futex wake-up of an awake CPU takes 1 to 5 µs, so an exit of several
-/// times that dominates wake-up probes.
+/// Exit latency that dominates wake-up probes: several times a futex wake-up of an awake CPU (1 to 5 µs).
 const DEEP_US: u64 = 20;
 
 pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
@@ -85,8 +84,7 @@ fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Counter names of this tool and of the kernel. Under a user-mode emulator the kernel uses the counter of another
-/// processor.
+/// Counter names of this tool and of the kernel, which under a user-mode emulator uses another processor's counter.
 const COUNTERS: [(&str, &str); 2] = [("tsc", "tsc"), ("cntvct", "arch_sys_counter")];
 
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {

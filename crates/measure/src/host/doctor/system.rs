@@ -11,7 +11,7 @@ use coretalk_model::{CpuId, CpuSet};
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
-/// A limit of 40 allows nice −20 (`man 2 getrlimit`).
+/// Limit that allows nice −20 (`man 2 getrlimit`).
 const NICE_MINUS_20: u64 = 40;
 
 /// Default of the kernel since Linux 5.16, and more than the lines of a pair need.

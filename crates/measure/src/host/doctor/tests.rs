@@ -4,8 +4,7 @@ use crate::host::spread::Spread;
 use coretalk_model::environment::GIVEN_CHECKS;
 use std::collections::BTreeSet;
 
-/// Each line is a test of one check with one verdict, named by its sentence; together they must cover all verdicts in
-/// [`CHECKS`].
+/// Each line tests one verdict of a check, named by its sentence; together they must cover all verdicts in [`CHECKS`].
 macro_rules! verdicts {
     ($($sentence:ident: $id:literal is $verdict:ident, $tree:expr $(, $live:expr)?;)*) => {
         $(#[test]

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 /// The kernel reports hundredths of a second (`USER_HZ`), whatever its own tick is.
 const JIFFY_MS: f64 = 10.0;
 
-/// Busy fraction of all CPUs above which a machine counts as busy; pairs are then measured one at a time to spare
-/// others.
+/// Busy fraction of all CPUs above which pairs are measured one at a time, to spare other programs.
 pub const BUSY_FRACTION: f64 = 0.05;
 
 /// Time per CPU and state, since boot or between two readings.
@@ -39,8 +38,7 @@ impl CpuTimes {
         (!of.is_empty()).then_some(CpuTimes { of })
     }
 
-    /// Times since an earlier reading. CPUs that are not in both readings are omitted; a decreasing counter, as iowait
-    /// may be, counts as 0.
+    /// Times since `earlier` of CPUs in both readings; a decreasing counter, as iowait may be, counts as 0.
     pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
         let both = self.of.iter().filter_map(|(&cpu, now)| Some((cpu, now.minus(earlier.of.get(&cpu)?))));
         CpuTimes { of: both.collect() }

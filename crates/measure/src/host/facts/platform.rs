@@ -7,15 +7,14 @@ use coretalk_model::environment::UNNAMED;
 /// Layers between this process and the hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Platform {
-    /// Hypervisor: `kvm`, `vmware`, `hyper-v`, `xen` and others, or `unnamed` if the processor reports one without a
-    /// name. `None` without evidence of one.
+    /// Hypervisor: `kvm`, `vmware`, `hyper-v`, `xen` and others, `unnamed` for one without a name, `None` without
+    /// evidence.
     pub hypervisor: Option<String>,
     /// Emulator that executes every instruction: results would not describe the hardware.
     pub emulator: Option<String>,
     /// Windows Subsystem for Linux.
     pub wsl: Option<Wsl>,
-    /// Whether the system runs directly on the hardware; `None` if unknown. x86 has a flag for it; on other
-    /// architectures its absence proves nothing.
+    /// Whether the system runs directly on the hardware; `None` if unknown, since only x86 has a flag for it.
     pub bare_metal: Option<bool>,
     /// The evidence.
     pub evidence: Option<String>,

@@ -5,7 +5,6 @@ use crate::host::root::{ReadError, SystemRoot};
 use coretalk_model::{CpuId, CpuSet, Domain, Level};
 use std::collections::BTreeMap;
 
-/// Unified caches of each CPU, smallest first.
 pub struct Caches {
     of: BTreeMap<CpuId, Vec<Cache>>,
 }
@@ -49,8 +48,7 @@ impl Caches {
         found.domains
     }
 
-    /// The second-largest cache of each CPU, such as the L2 of an efficiency module; reported as a cluster unless it is
-    /// an L2.
+    /// The second-largest cache of each CPU, such as an efficiency module's L2; others than L2 count as clusters.
     pub fn second_level(&self) -> Vec<Domain> {
         let mut found = Found::default();
         for (&cpu, caches) in &self.of {
@@ -62,7 +60,6 @@ impl Caches {
         found.domains
     }
 
-    /// Level of the CPU's largest unified cache.
     pub fn last_level_of(&self, cpu: CpuId) -> Option<u32> {
         self.of.get(&cpu)?.last().map(|cache| cache.level)
     }
