@@ -1,12 +1,12 @@
-//! Two sets of results against each other: what differs, what is the same, and what cannot be told.
+//! Comparison of two sets of results: which are different, which are the same, and which are undecided.
 //!
 //! A [`Side`] is a run, or a file of another tool, as [`Dataset`]s of [`Reading`]s: one dataset per matrix or set of
-//! series, whatever probe it comes from. [`mismatches`] says which conditions differ, so that nobody compares what cannot be
-//! compared; [`Alignment`] what of one side is held against what of the other; [`compare`](fn@compare) joins equal datasets
-//! and judges first by level, then by cell.
+//! series, whatever the probe. [`mismatches`] lists differing conditions, so that incomparable results are not
+//! compared. [`Alignment`] determines which values are compared. [`compare`](fn@compare) joins equal datasets and
+//! judges first by level, then by cell.
 //!
-//! A probe joins by a function that makes its datasets (see [`of_latency`], [`of_series`], [`of_places`] and
-//! [`of_import`]); nothing else here knows one probe from another.
+//! A probe takes part through a function that makes its datasets (see [`of_latency`], [`of_series`], [`of_places`] and
+//! [`of_import`]); nothing else here distinguishes probes.
 
 mod alignment;
 mod answer;

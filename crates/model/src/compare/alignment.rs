@@ -1,9 +1,9 @@
-//! [`Alignment`]: what of one side is held against what of the other.
+//! [`Alignment`]: which values of side A are compared with which values of side B.
 //!
-//! A CPU's number says nothing by itself: two machines number theirs each in its own way, and one machine may number them
-//! anew after a change of firmware or on another host. So pairs are held against the pairs of the same numbers only where
-//! something shows that these are the same CPUs; else levels that mean the same are held against each other, and where
-//! nothing is known to mean the same, nothing is.
+//! CPU numbers alone prove nothing: machines number their CPUs differently, and one machine may renumber its CPUs after
+//! a firmware change or on another host. Pairs are compared by CPU number only where there is evidence that the numbers
+//! mean the same CPUs. Otherwise, levels with the same meaning are compared. Where no meaning is known to be the same,
+//! nothing is compared.
 
 use super::likeness::Nest;
 use super::seen::{Numbering, Seen, cpus};
@@ -13,7 +13,7 @@ use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What of one side is held against what of the other.
+/// Which values of one side are compared with which values of the other.
 #[derive(Debug, Clone)]
 pub struct Alignment {
     pairing: Pairing,
@@ -22,25 +22,24 @@ pub struct Alignment {
     is_forced: bool,
 }
 
-/// A level where no pair is held against a pair.
+/// A level whose pairs are not compared one by one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UnpairedLevel {
-    /// Nearest first.
+    /// Rank of the level, nearest first.
     pub rank: u32,
-    /// Its name.
     pub name: String,
-    /// Whether a level of this name means the same on the other side.
+    /// Whether a level of this name has the same meaning on the other side.
     pub is_known: bool,
 }
 
-/// What is held against each other.
+/// How the values of two sides correspond.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pairing {
-    /// Equal numbers are the same CPUs: every pair against itself, and levels over these pairs.
+    /// Equal numbers are the same CPUs: each pair is compared with itself, and levels are formed over these pairs.
     Pairs,
-    /// Levels that mean the same; no pair against a pair.
+    /// Levels with the same meaning are compared, but no individual pairs.
     Levels(Likeness),
-    /// Nothing.
+    /// No values correspond.
     Nothing(Obstacle),
 }
 
@@ -55,45 +54,46 @@ impl Pairing {
     }
 }
 
-/// Why levels of two sides mean the same.
+/// Why levels of two sides have the same meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// The systems of both report them by the same name.
+    /// The systems of both sides report them by the same name.
     Reported,
-    /// Groups of the same sizes lie in each other in the same way, under other numbers.
+    /// Groups of the same sizes are nested in the same way, under other CPU numbers.
     Renumbered,
-    /// As many levels and outermost groups, with smallest groups of the same size; there are more or fewer of them in
-    /// the groups between.
+    /// Both sides have the same number of levels and of outermost groups, and smallest groups of the same size;
+    /// intermediate groups contain different numbers of them.
     Kind,
-    /// A test has shown in both that the CPUs of the smallest groups are threads of a core: this level, and no other.
+    /// A test has shown on both sides that the CPUs of the smallest groups are threads of a core. Only this level
+    /// corresponds.
     Threads,
-    /// All pairs of each are alike.
+    /// On each side, all pairs are alike.
     Flat,
 }
 
-/// Why nothing of two sides is known to mean the same.
+/// Why no values of two sides are known to have the same meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Obstacle {
-    /// Groups of other sizes, or one shows groups and the other none.
+    /// The groups have different sizes, or only one side shows groups.
     Groups,
-    /// Neither shows groups, pairs differ by more than noise, and not by the same pattern.
+    /// Neither side shows groups, the pairs differ by more than noise, and their patterns differ.
     Patterns,
-    /// Groups look alike, but nothing says that they are the same thing, and their times differ by more than those of one
-    /// thing would.
+    /// The groups have the same shape, but nothing confirms that they have the same meaning, and their times differ too
+    /// much.
     Meanings(Doubt),
-    /// Of A, or of B, no groups can be inferred; `None` where they can, or where there are no latencies.
+    /// No groups can be inferred for A or B; `None` for a side whose groups can be inferred or that has no latencies.
     Unseen([Option<InferError>; 2]),
 }
 
-/// One machine takes at most so many times as long as before, whatever its clock has done: beyond, pairs that lie alike
-/// are no proof that it is one.
+/// Largest slowdown of one machine, whatever its clock has done. Beyond this factor, similar patterns of pairs do not
+/// prove that both sides are one machine.
 const MAX_OF_ONE_MACHINE: f64 = 3.0;
 
-/// A name that a level has where a test has said so.
+/// Name of a level whose groups a test has shown to be threads of a core.
 const THREADS: &str = "smt";
 
 impl Alignment {
-    /// Every pair against the pair of the same numbers, by these levels.
+    /// Compares each pair with the pair of the same CPU numbers, grouped by these levels.
     pub fn by_number(levels: Levels) -> Alignment {
         Alignment::of(Pairing::Pairs, [levels.clone(), levels])
     }
@@ -102,13 +102,14 @@ impl Alignment {
         Alignment { pairing, levels, doubts: Vec::new(), is_forced: false }
     }
 
-    /// What of two sides can be held against each other.
+    /// Determines which values of two sides can be compared.
     ///
-    /// Two runs whose systems report the same structure number the same CPUs alike, unless the latencies contradict it
-    /// or nothing is reported that divides the CPUs; then, and of files, the latencies say: the same groups under the
-    /// same numbers, or where nobody shows groups pairs that are all alike or resemble each other number by number.
-    /// Else levels that the systems of both report, or groups that lie in each other in the same way. What only looks
-    /// alike has to take about as long too (see [`Doubt`]).
+    /// Two runs whose systems report the same structure number the same CPUs alike, unless the latencies contradict the
+    /// report or it does not divide the CPUs. In these cases, and for files, the latencies decide: the numbers match if
+    /// both sides show the same groups under the same numbers, or, where neither shows groups, if all pairs are alike
+    /// or resemble each other number by number. Otherwise, levels are compared that both systems report or whose groups
+    /// are nested in the same way. Levels that correspond only by their shape must also have similar times (see
+    /// [`Doubt`]).
     pub fn between(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::by_likeness(a, b);
         if alignment.is_known(a, b) {
@@ -126,7 +127,7 @@ impl Alignment {
         let seen = [a, b].map(|side| Seen::of(side, &cpus(side)).and_then(Result::ok));
         let (pairing, doubts) = match seen.each_ref().map(|seen| seen.as_ref().is_some_and(Seen::has_threads))
         {
-            // Load tests know the threads of a core, whatever their times.
+            // Load tests identify the threads of a core, whatever their times.
             [true, true] => {
                 let others = doubts.into_iter().filter(|doubt| doubt.level != THREADS);
                 (Pairing::Levels(Likeness::Threads), others.collect())
@@ -136,7 +137,7 @@ impl Alignment {
         Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
     }
 
-    /// The same, where somebody insists: what only looks alike is compared, too, whatever its times.
+    /// As [`Alignment::between`], but also compares levels whose times differ too much, because the user insists.
     pub fn forced(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::between(a, b);
         if alignment.doubts.is_empty() {
@@ -145,8 +146,8 @@ impl Alignment {
         Alignment { doubts: alignment.doubts, is_forced: true, ..Alignment::by_likeness(a, b) }
     }
 
-    /// Levels whose times differ by more than those of one thing would, farthest first: they are not compared unless
-    /// somebody insists.
+    /// Levels whose times differ too much for levels of the same meaning, largest factor first. They are not compared
+    /// unless the user insists.
     pub fn doubts(&self) -> &[Doubt] {
         &self.doubts
     }
@@ -156,12 +157,11 @@ impl Alignment {
         self.is_forced
     }
 
-    /// Why a level is not compared.
     pub(super) fn doubts_of(&self, level: &str) -> Option<&Doubt> {
         self.doubts.iter().find(|doubt| !self.is_forced && doubt.level == level)
     }
 
-    /// Whether more than likeness says that what is held against each other is the same.
+    /// Whether the correspondence has stronger evidence than similar shape.
     fn is_known(&self, a: &Side, b: &Side) -> bool {
         let common: CpuSet = (&cpus(a) & &cpus(b)).into_iter().collect();
         let reports = |side: &Side| side.topology.as_ref().is_some_and(|topology| divides(topology, &common));
@@ -174,7 +174,7 @@ impl Alignment {
         }
     }
 
-    /// What is alike.
+    /// Aligns by shape alone, without a check of the times.
     fn by_likeness(a: &Side, b: &Side) -> Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
@@ -184,7 +184,7 @@ impl Alignment {
         let numbering = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.numbering(right));
         let reported = [a, b].map(|side| side.topology.as_ref());
         let trusted = [0, 1].map(|index| reported[index].filter(|_| !is_contradicted[index]));
-        // By what is reported where that is trusted, else by levels that both show, else by what somebody reports.
+        // Order of preference: a trusted report, levels that both sides show, a report that is not trusted.
         let by_number = |trusted: Option<&Topology>| {
             let levels = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.common_levels(right));
             let levels = levels.filter(|levels| levels.observed().is_some());
@@ -216,14 +216,14 @@ impl Alignment {
             _ if !are_mostly_common(&sets, &common) => Alignment::by_latencies(a, b),
             _ => match numbering {
                 Some(Numbering::Same) => by_number(trusted[0].or(trusted[1]).filter(dividing)),
-                // A single pair of the same numbers is the whole of both.
+                // A single pair with the same numbers is all that either side has.
                 None if common.len() == 2 && sets[0] == sets[1] => by_number(None),
                 _ => Alignment::by_latencies(a, b),
             },
         }
     }
 
-    /// By what the latencies of each side show of its own CPUs, whatever their numbers.
+    /// Aligns by the groups that the latencies of each side show, whatever their CPU numbers.
     fn by_latencies(a: &Side, b: &Side) -> Alignment {
         let nothing =
             |obstacle: Obstacle, levels: [Levels; 2]| Alignment::of(Pairing::Nothing(obstacle), levels);
@@ -241,7 +241,7 @@ impl Alignment {
                 let nests = [left, right].map(|seen| Nest::of(&seen.structure));
                 let finest = [left, right].map(Seen::finest);
                 let are_threads = [left, right].map(Seen::has_threads);
-                // What tests tell apart is not the same, whatever it looks like.
+                // Groups that tests distinguish do not have the same meaning, even if their shape is the same.
                 let differ = matches!(finest, [Some(left), Some(right)] if left != right);
                 match (nests[0] == nests[1], nests[0].is_like(&nests[1])) {
                     (true, _) if !differ => Pairing::Levels(Likeness::Renumbered),
@@ -255,18 +255,18 @@ impl Alignment {
         Alignment::of(pairing, Levels::under_common_names(levels))
     }
 
-    /// What is held against each other.
+    /// How the values of the two sides correspond.
     pub fn pairing(&self) -> &Pairing {
         &self.pairing
     }
 
-    /// The levels of A and of B; of pairs against themselves the same for both.
+    /// The levels of A and of B; equal where each pair is compared with itself.
     pub fn levels(&self) -> &[Levels; 2] {
         &self.levels
     }
 
-    /// Subjects of a side by level, where no pair is held against a pair. A series is at the level of its CPUs, whatever
-    /// their numbers.
+    /// Positions of the subjects of a side by level, where pairs are not compared one by one. A series belongs to the
+    /// level of its CPUs, whatever their numbers.
     pub(super) fn by_level<'a>(
         &self,
         side: usize,
@@ -308,8 +308,7 @@ impl Alignment {
         held
     }
 
-    /// The relations that the reports of both sides mean the same by, where levels are held against each other by what
-    /// they are reported as.
+    /// Relations with the same meaning in both reports, where levels are compared by their reported names; else `None`.
     fn same_relations(&self) -> Option<Vec<Relation>> {
         let [left, right] = self.levels.each_ref().map(Levels::topology);
         let (true, Some(left), Some(right)) =
@@ -321,7 +320,7 @@ impl Alignment {
     }
 }
 
-/// Whether pairs of the same numbers resemble each other inside levels, as those of one machine do whatever its clock
+/// Whether pairs of the same numbers resemble each other within levels. On one machine they do, whatever its clock
 /// does.
 fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     let common = &cpus(a) & &cpus(b);
@@ -329,8 +328,8 @@ fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     matches!(&seen, [Some(left), Some(right)] if left.resembles_inside(right, levels))
 }
 
-/// Whether a relation means the same in two reports: what is farther than a cache is so only where both say who shares
-/// one. A level that tells no CPUs apart needs no report.
+/// Whether a relation has the same meaning in two reports: a relation beyond a cache is comparable only if both report
+/// who shares that cache. A level that separates no CPUs need not be reported.
 pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topology) -> bool {
     let reports = |topology: &Topology, level: Level| !topology.level(level).is_empty();
     let tells = |topology: &Topology, level: Level| {
@@ -346,7 +345,7 @@ pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topol
     })
 }
 
-/// Whether anything is reported that tells some of these CPUs from others.
+/// Whether the report separates some of these CPUs from others.
 fn divides(topology: &Topology, cpus: &CpuSet) -> bool {
     let seen = topology.restricted(cpus);
     let divides =
@@ -354,12 +353,12 @@ fn divides(topology: &Topology, cpus: &CpuSet) -> bool {
     Level::ALL.into_iter().any(divides)
 }
 
-/// Whether two sides number about the same CPUs: other files have other CPUs, and numbers in common by chance.
+/// Whether two sides have mostly the same CPU numbers: files of different machines share some numbers by chance.
 fn are_mostly_common(sets: &[BTreeSet<CpuId>; 2], common: &BTreeSet<CpuId>) -> bool {
     8 * common.len() >= 7 * sets[0].len().max(sets[1].len())
 }
 
-/// Whether two sides hold the very same numbers: then they are of the same CPUs.
+/// Whether two sides hold exactly the same values, which proves that they are of the same CPUs.
 fn is_identical(a: &Side, b: &Side) -> bool {
     let (pairs, _) = pair_up(a, b);
     let points = |dataset: &super::Dataset| -> Vec<_> {

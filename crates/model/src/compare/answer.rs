@@ -1,47 +1,47 @@
-//! [`Answer`]: what a comparison shows, decided once for every medium.
+//! [`Answer`]: the overall result of a comparison, decided once for all output formats.
 
 use super::{Comparison, DatasetComparison, Difference, LevelDifference, ReadingKey, Side, Verdict};
 use crate::CpuId;
 use std::collections::BTreeSet;
 
-/// Levels of one verdict that are named one by one.
+/// Maximum number of levels with one verdict that are listed individually.
 const MAX_NAMED: usize = 6;
 
-/// What a comparison of two sides shows, over all its datasets.
+/// The result of a comparison of two sides over all its datasets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Nothing of one side is known to correspond to anything of the other.
+    /// No value of one side is known to correspond to a value of the other.
     NothingCorresponds,
-    /// Every level is shown to differ by less than what counts.
+    /// Every level is shown to differ by less than the minimum effect.
     Alike,
-    /// Differences, the worse ones first, then the levels that are undecided.
+    /// Differences, worse ones first, followed by undecided levels.
     Differs(Vec<Shown>),
 }
 
-/// Levels with one verdict.
+/// Levels with the same verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
-    /// The verdict, which is not [`Verdict::Same`].
+    /// The verdict; never [`Verdict::Same`].
     pub verdict: Verdict,
-    /// What B is by this verdict, see [`DatasetComparison::called`]; `None` where that is undecided.
+    /// The word that describes B, see [`DatasetComparison::called`]; `None` if undecided.
     pub called: Option<&'static str>,
-    /// The levels, each by the position of its dataset.
+    /// The levels, ordered by dataset.
     pub levels: Vec<ShownLevel>,
-    /// Levels of all datasets, whatever their verdict.
+    /// Total number of levels of all datasets, whatever their verdict.
     pub of: usize,
 }
 
-/// A level with a verdict, or all of a dataset.
+/// A level with a verdict, or a whole dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShownLevel {
-    /// The dataset.
+    /// Index of the dataset.
     pub dataset: usize,
-    /// The level; `None` for all pairs, which changed alike.
+    /// Index of the level; `None` for all pairs together, which changed alike.
     pub level: Option<usize>,
 }
 
 impl ShownLevel {
-    /// The difference.
+    /// The difference; `None` if the indices are out of range or the dataset has no common difference.
     pub fn difference(self, comparison: &Comparison) -> Option<&Difference> {
         let dataset = comparison.datasets.get(self.dataset)?;
         match self.level {
@@ -52,12 +52,13 @@ impl ShownLevel {
 }
 
 impl Shown {
-    /// Whether the levels are few enough to be named one by one.
+    /// Whether the levels are few enough to be listed individually.
     pub fn is_listed(&self) -> bool {
         self.levels.len() <= MAX_NAMED
     }
 
-    /// The smallest and the largest shift of the levels, by size where all have one direction; `None` where there are none.
+    /// The levels with the smallest and the largest shift, by absolute value where a difference is shown; `None` if
+    /// there are no levels.
     pub fn extremes(&self, comparison: &Comparison) -> Option<[ShownLevel; 2]> {
         let size = |level: &&ShownLevel| {
             let shift = level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p());
@@ -70,7 +71,7 @@ impl Shown {
 }
 
 impl Comparison {
-    /// What it shows.
+    /// The overall result.
     pub fn answer(&self) -> Answer {
         if self.datasets.iter().all(|dataset| dataset.levels.is_empty()) {
             return Answer::NothingCorresponds;
@@ -98,7 +99,7 @@ impl Comparison {
         let mut found = Vec::new();
         for (number, dataset) in self.datasets.iter().enumerate().filter(|(_, dataset)| is_meant(dataset)) {
             let is_shown = |level: &LevelDifference| level.difference.verdict == verdict;
-            // One change of everything is one answer.
+            // A uniform change of all levels is reported once.
             let is_whole = verdict.is_different()
                 && dataset.levels.iter().all(is_shown)
                 && !dataset.cells.iter().any(|cell| cell.departs && matches!(cell.key, ReadingKey::Pair(_)));
@@ -116,14 +117,14 @@ impl Comparison {
 /// Why no value of one side is compared with a value of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disjoint {
-    /// Nothing was measured on the same CPUs.
+    /// The sides have no CPUs or placements in common.
     Cpus,
-    /// What was measured on the same CPUs has other parameters.
+    /// The measurements on common CPUs have different parameters.
     Parameters,
 }
 
 impl Disjoint {
-    /// Of two sides that share no value.
+    /// Determines the reason for two sides that share no value.
     pub fn between(a: &Side, b: &Side) -> Disjoint {
         let placements = |side: &Side| -> BTreeSet<Vec<CpuId>> {
             let keys = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());

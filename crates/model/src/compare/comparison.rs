@@ -1,69 +1,69 @@
-//! [`Comparison`]: what comes out when two sides are held against each other.
+//! [`Comparison`]: the result of comparing two sides.
 
 use super::{ReadingKey, Verdict};
 use crate::quantity::Better;
 use crate::stats::Estimate;
 
-/// What two sides say when they are held against each other.
+/// The result of comparing two sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// One for each pair of equal datasets.
+    /// One entry for each pair of equal datasets.
     pub datasets: Vec<DatasetComparison>,
-    /// What only one side holds.
+    /// Datasets that only one side has.
     pub unmatched: Unmatched,
-    /// Trials of A and of B that are left out since the queue did not keep the send rate.
+    /// Numbers of trials of A and of B that are left out because the queue did not keep the send rate.
     pub saturated: [usize; 2],
 }
 
-/// Datasets that only one side holds, by name.
+/// Names of datasets that only one side has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unmatched {
-    /// A.
+    /// Datasets of A.
     pub in_a: Vec<String>,
-    /// B.
+    /// Datasets of B.
     pub in_b: Vec<String>,
 }
 
-/// In what the shifts of a dataset are measured.
+/// The unit in which the shifts of a dataset are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// Core cycles: what outlasts a change of the clock.
+    /// Core cycles, which are independent of the clock frequency.
     Cycles,
-    /// The unit as read, because a side does not know its core clock.
+    /// The unit as read, because the core clock of a side is unknown.
     AsRead,
 }
 
-/// Two equal datasets against each other.
+/// The comparison of two corresponding datasets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetComparison {
-    /// Its name.
+    /// Name of the dataset.
     pub name: String,
-    /// Its quantity.
+    /// Name of its quantity.
     pub quantity: String,
     /// Unit of `a` and `b` in its differences.
     pub unit: String,
-    /// Which way is better.
+    /// Which direction is better.
     pub better: Better,
-    /// In what shifts are measured.
+    /// The basis of the shifts.
     pub basis: Basis,
-    /// By level, nearest first.
+    /// Differences by level, nearest first.
     pub levels: Vec<LevelDifference>,
-    /// Of all pairs, where there are several levels and all of them are shown to have changed alike, to less than what
-    /// counts: then levels have one error in common, and this is the verdict. Values of `a` and `b` are medians.
+    /// The difference over all pairs, where there are several levels and all are shown to have changed alike to within
+    /// the margin. The levels then share one error and this verdict. `a` and `b` are medians.
     pub together: Option<Difference>,
-    /// Levels of one side to which none of the other is known to correspond: those of A, then those of B.
+    /// Levels of one side without a known counterpart: those of A, then those of B.
     pub alone: Vec<LevelAlone>,
-    /// By cell, in the order of subjects; empty where no pair is held against a pair.
+    /// Differences by cell, in the order of subjects; empty where pairs are not compared one by one.
     pub cells: Vec<CellDifference>,
-    /// Subjects with a value on one side only, where pairs are held against themselves.
+    /// Number of subjects with a value on one side only, where pairs are compared with themselves.
     pub lonely: usize,
-    /// Values that are left out because no ratio can be told of them: zero or less, or beyond what can be measured.
+    /// Values that are left out because they have no meaningful ratio: zero, negative, or beyond the measurable range.
     pub without_ratio: Vec<NoRatio>,
 }
 
 impl DatasetComparison {
-    /// What B is where a difference is shown, worse and better: of times and rates slower and faster; a variation says
-    /// nothing of how long anything takes.
+    /// The words for a worse and a better B: slower and faster for times and rates; a variation is less stable or
+    /// steadier.
     pub fn called(&self) -> [&'static str; 2] {
         match self.quantity.as_str() {
             "one_way_variation" => ["less stable", "steadier"],
@@ -71,57 +71,58 @@ impl DatasetComparison {
         }
     }
 
-    /// The word for a shift above zero.
+    /// The word for a positive shift.
     pub fn called_above(&self) -> &'static str {
         let [worse, better] = self.called();
         if self.better == Better::Lower { worse } else { better }
     }
 }
 
-/// A value of which no ratio can be told.
+/// A value without a meaningful ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoRatio {
-    /// Whose it is.
+    /// The side that has it.
     pub of: Letter,
-    /// Of what.
+    /// The subject.
     pub key: ReadingKey,
-    /// As read.
+    /// The value as read.
     pub value: f64,
 }
 
 /// A verdict with its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Value of A in the unit as read: of a level the median.
+    /// Value of A in the unit as read; the median for a level.
     pub a: f64,
-    /// Value of B.
+    /// Value of B, likewise.
     pub b: f64,
-    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval; the interval is endless where the error is unknown.
+    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval; the interval is unbounded if the error is
+    /// unknown.
     pub shift: Estimate,
     /// Corrected p-value of "no difference".
     pub q_value: f64,
-    /// What is shown.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The difference is shown to stay within this share, at 95 %; `None` where the error is unknown.
+    /// Bound on the relative difference at 95 % confidence; `None` if the error is unknown.
     pub within: Option<f64>,
-    /// The least share that counts here.
+    /// The minimum relative difference that counts here.
     pub least: f64,
-    /// Why it cannot be told, where more is known than that the error is too large, or what shows that it is the same
-    /// where no interval does.
+    /// Why the comparison is undecided, if the reason is not just a large error; or why the sides are the same, if no
+    /// interval shows it.
     pub reason: Option<&'static str>,
-    /// Whether it is possible, at 5 %, that B is better by what counts, and that it is worse.
+    /// Whether, at 5 %, B may be better, and may be worse, by at least the margin.
     pub possible: Possible,
 }
 
 impl Difference {
-    /// How well the shift is known: the larger side of its 95 % interval, as a share; `None` where that is endless.
+    /// Precision of the shift: the larger side of its 95 % interval, as a share; `None` if the interval is unbounded.
     pub fn reach(&self) -> Option<f64> {
         let Estimate { point, low, high, .. } = self.shift;
         Some((high - point).max(point - low)).filter(|reach| reach.is_finite())
     }
 }
 
-/// What has not been shown to be otherwise.
+/// Outcomes that are not ruled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Possible {
     /// B may be better.
@@ -130,64 +131,63 @@ pub struct Possible {
     pub slower: bool,
 }
 
-/// A level.
+/// The comparison of one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelDifference {
-    /// A relation, `group-1` and so on, `across`, `all`, or the name of a series.
+    /// Name of the level: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
     pub level: String,
-    /// Pairs of A and of B: those that both have, unless no pair is held against a pair.
+    /// Numbers of pairs of A and of B: only common pairs where each pair is compared with itself.
     pub pairs: [usize; 2],
-    /// Pairs among them that are left out because they changed state during a run.
+    /// Number of these pairs that are left out because they changed state during a run.
     pub left_out: usize,
-    /// The verdict.
+    /// The verdict with its numbers.
     pub difference: Difference,
-    /// B ÷ A − 1 in the unit as read, where the basis is another.
+    /// B ÷ A − 1 in the unit as read, if the basis is another.
     pub as_read: Option<f64>,
 }
 
 impl LevelDifference {
-    /// Core clock of B ÷ that of A − 1, from what the shift as read makes of the shift in cycles: nanoseconds are cycles
-    /// ÷ clock. `None` where one of them is not known.
-    ///
-    /// Never below −1: a clock falls by less than all of it, however much longer everything takes.
+    /// Core clock of B ÷ that of A − 1, derived from the shifts as read and in cycles (nanoseconds are cycles ÷ clock).
+    /// `None` where one of them is unknown. Never below −1: a clock cannot fall by more than 100 %, however much longer
+    /// everything takes.
     pub fn clock(&self) -> Option<f64> {
         let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
         (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)
     }
 }
 
-/// A level that has nothing to be held against.
+/// A level without a counterpart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelAlone {
-    /// Of which side it is.
+    /// The side that has it.
     pub of: Letter,
-    /// Its name there.
+    /// Its name on that side.
     pub level: String,
-    /// Its pairs.
+    /// Number of its pairs.
     pub pairs: usize,
-    /// Their median in the unit as read.
+    /// Median of its pairs in the unit as read.
     pub median: f64,
 }
 
 /// One of two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Letter {
-    /// The first.
+    /// The first side.
     A,
-    /// The second, of which `faster` and `slower` speak.
+    /// The second side, to which `faster` and `slower` refer.
     B,
 }
 
-/// A cell.
+/// The comparison of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellDifference {
-    /// Which.
+    /// The subject.
     pub key: ReadingKey,
-    /// Position of its level in [`DatasetComparison::levels`].
+    /// Index of its level in [`DatasetComparison::levels`].
     pub level: usize,
-    /// The verdict.
+    /// The verdict with its numbers.
     pub difference: Difference,
-    /// Whether it is shown to have changed by another factor than its level, at a false discovery rate of 1 %.
+    /// Whether its shift is shown to differ from that of its level, at a false discovery rate of 1 %.
     pub departs: bool,
 }
 

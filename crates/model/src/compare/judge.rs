@@ -1,14 +1,14 @@
-//! [`compare`]: levels first, then cells.
+//! [`compare`]: judges levels first, then cells.
 //!
-//! Values are compared as logarithms, so that a shift of 0.05 is about 5 % at 8 ns and at 200. Where pairs are held against
-//! themselves, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). What it
-//! could be by chance comes from the spread between the pairs of the level where there are many, which is measured on the
-//! very two runs (an empirical null, Efron 2004), and from the intervals of the cells where there are few; to both is
-//! added what all pairs of a run share. Levels are corrected for their number after Holm (family-wise error 1 %), those
-//! that changed alike as one; cells after Benjamini and Hochberg (false discovery rate 5 %), and a difference has to be
-//! large enough to matter. What all pairs share is one error and no evidence of a pair: a pair differs where its level
-//! does, or where it departs from its level beyond what pairs scatter by.
-//! Where pairs are not the same pairs, medians of levels are held against each other, and no pair against a pair.
+//! Values are compared as logarithms: a shift of 0.05 is about 5 % at 8 ns and at 200 ns. Where pairs are compared with
+//! themselves, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). Its
+//! random error is estimated from the spread between pairs where there are many, measured on the two runs themselves
+//! (an empirical null, Efron 2004), and from the intervals of the cells where there are few. The error common to all
+//! pairs of a run is added to both. Level verdicts are corrected for their number after Holm (family-wise error 1 %),
+//! with levels that changed alike counted as one. Cells are corrected after Benjamini and Hochberg (false discovery
+//! rate 5 %), and a difference must also exceed the margin. The common error is one error and no evidence about a pair:
+//! a pair differs where its level does, or where it departs from its level by more than the spread of pairs. Where the
+//! pairs of the two sides differ, medians of levels are compared, and no individual pairs.
 
 use super::alignment::UnpairedLevel;
 use super::shift::{
@@ -26,17 +26,17 @@ use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
 use std::collections::BTreeMap;
 
-/// Error that all level verdicts of a comparison may make together.
+/// Family-wise error of all level verdicts of a comparison.
 const FAMILY_ERROR: f64 = 0.01;
-/// Share of the cells called different that may be wrong.
+/// False discovery rate of cells called different.
 const FALSE_DISCOVERIES: f64 = 0.05;
-/// Share of the cells said to depart from their level that may be wrong: lower, since no shared error widens what chance
-/// does there, and pairs scatter with longer tails than a normal variable.
+/// False discovery rate of cells that depart from their level. It is lower because no common error widens the null
+/// distribution there, and pairs have longer tails than a normal variable.
 const FALSE_DEPARTURES: f64 = 0.01;
 
-/// Holds two sides against each other. Datasets of one name belong together; where each side has a single one they do so
-/// whatever their names. Datasets without a value on either side are left out, and where pairs are held against themselves
-/// levels without a pair on both sides.
+/// Compares two sides. Datasets of equal names are matched; if each side has a single dataset, these are matched
+/// whatever their names. Datasets without a value on either side are left out; where pairs are compared with
+/// themselves, so are levels without a pair on both sides.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
@@ -66,10 +66,10 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
     Comparison { datasets: drafts.into_iter().map(Draft::finish).collect(), unmatched, saturated }
 }
 
-/// What one p-value answers: its own verdict first, then those that share it.
+/// The verdicts that one p-value decides: the first provides the p-value, the others share it.
 type Question<'d> = (Better, Vec<&'d mut Judged>);
 
-/// Corrects the p-values of every dataset together and draws the verdicts.
+/// Corrects the p-values of all datasets together and draws the verdicts.
 fn correct<'d>(
     questions: impl Iterator<Item = Question<'d>>,
     method: impl Fn(&[f64]) -> Vec<f64>,
@@ -83,7 +83,6 @@ fn correct<'d>(
     }
 }
 
-/// A level before it is judged.
 struct Named {
     level: String,
     pairs: [usize; 2],
@@ -91,18 +90,16 @@ struct Named {
     as_read: Option<f64>,
 }
 
-/// A dataset in the making.
 struct Draft<'a> {
     a: &'a Dataset,
     basis: Basis,
     names: Vec<Named>,
     levels: Vec<Judged>,
-    /// The one question that all levels ask where they changed alike.
+    /// The common verdict of all levels, if they changed alike.
     together: Option<Judged>,
     alone: Vec<LevelAlone>,
     keys: Vec<(&'a ReadingKey, usize)>,
     cells: Vec<Judged>,
-    /// How each cell differs from its level.
     departures: Vec<Judged>,
     lonely: usize,
     without_ratio: Vec<NoRatio>,
@@ -136,7 +133,7 @@ impl<'a> Draft<'a> {
     fn level_questions(&mut self) -> Vec<Question<'_>> {
         let better = self.a.better;
         match &mut self.together {
-            // A shift of all pairs that does not matter makes none of a level matter.
+            // If the shift of all pairs is irrelevant, it must not make the shift of a level relevant.
             Some(together) if together.counts() => {
                 vec![(better, [together].into_iter().chain(&mut self.levels).collect())]
             }
@@ -154,7 +151,7 @@ impl<'a> Draft<'a> {
         self.departures.iter_mut().map(|departure| (better, vec![departure])).collect()
     }
 
-    /// A cell that does not depart from its level is called different only where that is.
+    /// Withdraws the verdict of a cell that does not depart from its level and disagrees with it.
     fn bind_cells(&mut self) {
         for ((cell, departure), (_, level)) in self.cells.iter_mut().zip(&self.departures).zip(&self.keys) {
             if !departure.verdict().is_different() {
@@ -163,7 +160,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Every pair against itself.
     fn of_pairs(
         a: &'a Dataset,
         b: &'a Dataset,
@@ -178,7 +174,7 @@ impl<'a> Draft<'a> {
         let resolution = a.resolution.max(b.resolution);
         let negligible = a.negligible.max(b.negligible);
         let margin = |value: f64| least.margin(value, resolution, negligible);
-        // What is too little to matter in one pair matters in the mean of many: 5 % of 5 ns are less than 0.3 ns.
+        // A shift too small to matter in one pair matters in the mean of many: 5 % of 5 ns are less than 0.3 ns.
         let margin_of_level = |value: f64| least.margin(value, resolution, 0.0);
         let [levels, _] = alignment.levels();
         let mut by_level: Vec<Vec<&Joined<'_>>> = Vec::new();
@@ -214,14 +210,14 @@ impl<'a> Draft<'a> {
             by_level.push(members);
         }
         draft.together = judge_together(&by_level, &margin_of_level, guest).map(|mut together| {
-            // Too small a difference is none, whatever a test says: only one that counts is a question.
+            // A difference below the margin is no difference, whatever its p-value; only one that counts is tested.
             together.conclude(1.0, FAMILY_ERROR, a.better);
             together
         });
         draft
     }
 
-    /// Levels that mean the same against each other; the others stand alone.
+    /// Compares levels with the same meaning; other levels are listed without a counterpart.
     fn of_levels(
         a: &'a Dataset,
         b: &'a Dataset,
@@ -302,7 +298,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Takes the level of a name that means the same on both sides out of others.
+/// Removes and returns the level of this name that has the same meaning on both sides.
 fn take(levels: &mut BTreeMap<UnpairedLevel, Vec<usize>>, name: &str) -> Option<Vec<usize>> {
     let key = levels.keys().find(|held| held.is_known && held.name == name)?.clone();
     levels.remove(&key)

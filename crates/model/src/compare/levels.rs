@@ -1,4 +1,4 @@
-//! [`Levels`]: which level each pair of a side belongs to, so that levels can be judged before cells.
+//! [`Levels`]: the level to which each pair of a side belongs, so that levels can be judged before cells.
 
 use super::seen::{Seen, cpus};
 use super::{ReadingKey, Series, Side};
@@ -8,7 +8,7 @@ use crate::{CpuSet, Relation, Topology};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Which level each subject of a side belongs to.
+/// The level to which each subject of a side belongs.
 #[derive(Debug, Clone)]
 pub struct Levels {
     source: Source,
@@ -16,35 +16,35 @@ pub struct Levels {
 
 #[derive(Debug, Clone)]
 enum Source {
-    /// The nearest thing that two CPUs share, as the system reports it.
+    /// The nearest domain that two CPUs share, as reported by the system.
     Reported(Box<Topology>),
-    /// Groups that the latencies show, finest first.
+    /// Groups inferred from the latencies, finest first.
     Observed(Vec<ObservedLevel>),
-    /// Nothing is known: all pairs are one level.
+    /// Nothing is known: all pairs form one level.
     One,
 }
 
-/// A level that latencies show.
+/// A level inferred from latencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedLevel {
-    /// `group-1` the finest, or `smt` where its pairs are known to be threads of a core.
+    /// `group-1` for the finest level, or `smt` where its pairs are known to be threads of a core.
     pub name: String,
-    /// Its groups, by lowest CPU.
+    /// The groups, ordered by their lowest CPU.
     pub groups: Vec<CpuSet>,
-    /// CPUs in none of them.
+    /// Number of CPUs in no group.
     pub alone: usize,
 }
 
 /// The level of the pairs of a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupLevel {
-    /// All pairs, where nothing tells them apart.
+    /// All pairs, where there is no distinction.
     All,
-    /// Groups of two CPUs that latencies show.
+    /// Inferred groups of two CPUs.
     Twos,
-    /// Larger groups that latencies show, numbered from the finest.
+    /// Larger inferred groups, numbered from the finest.
     Larger(usize),
-    /// A relation that systems report, `across`, or a series; its name.
+    /// The name of a reported relation, `across`, or the name of a series.
     Named(String),
 }
 
@@ -59,14 +59,13 @@ impl fmt::Display for GroupLevel {
     }
 }
 
-/// Pairs that share no group that the latencies show.
+/// Level of pairs that share no inferred group.
 const ACROSS: &str = "across";
 /// The level of all pairs, where nothing distinguishes them.
 pub const ALL: &str = "all";
-/// Columns of a table for each relation.
+/// Number of ranks reserved for each relation in the order of the columns.
 const RANKS: u32 = 64;
 
-/// Whether threads of a core may be meant: pairs, and CPUs alone beside them.
 fn is_of_twos(level: &ObservedLevel) -> bool {
     level.groups.iter().all(|group| group.len() <= 2)
 }
@@ -82,8 +81,8 @@ impl Levels {
         Levels { source: Source::One }
     }
 
-    /// The levels of a side by itself: those that its system reports; where none is reported, or the latencies
-    /// contradict them, those that the latencies show; else all pairs in one.
+    /// The levels of a side on its own: the reported levels; where none are reported or the latencies contradict them,
+    /// the inferred levels; otherwise one level with all pairs.
     pub fn of(side: &Side) -> Levels {
         let seen = Seen::of(side, &cpus(side)).and_then(Result::ok);
         let reported = side.topology.as_ref();
@@ -91,17 +90,16 @@ impl Levels {
         match (reported.filter(|topology| !topology.domains().is_empty() && is_trusted), seen) {
             (Some(topology), _) => Levels::reported(topology.clone()),
             (None, Some(seen)) if !seen.structure.levels.is_empty() => Levels::observed_in(&seen.structure),
-            // What is reported may be false, and nothing better is known.
+            // The report may be wrong, but nothing better is known.
             (None, _) => reported.map_or_else(Levels::one, |topology| Levels::reported(topology.clone())),
         }
     }
 
-    /// The levels of a structure; all pairs in one where there are none.
+    /// The levels of a structure; one level with all pairs where it has none.
     pub(super) fn observed_in(structure: &Structure) -> Levels {
         Levels::of_some(structure, structure.levels.iter())
     }
 
-    /// Some levels of a structure, finest first, under their own names.
     pub(super) fn of_some<'a>(
         structure: &Structure,
         levels: impl Iterator<Item = &'a InferredLevel>,
@@ -118,7 +116,7 @@ impl Levels {
         Levels { source: if levels.is_empty() { Source::One } else { Source::Observed(levels) } }
     }
 
-    /// Two sides whose levels mean the same call them the same: by number, unless both have the same name for one.
+    /// Gives corresponding levels of two sides the same name: `group-N`, unless their names already agree.
     pub(super) fn under_common_names(mut levels: [Levels; 2]) -> [Levels; 2] {
         if let [Source::Observed(left), Source::Observed(right)] =
             levels.each_mut().map(|levels| &mut levels.source)
@@ -133,7 +131,7 @@ impl Levels {
         levels
     }
 
-    /// Groups that the latencies show, finest first, where these are the levels.
+    /// The inferred groups, finest first; `None` for other levels.
     pub fn observed(&self) -> Option<&[ObservedLevel]> {
         match &self.source {
             Source::Observed(levels) => Some(levels),
@@ -171,8 +169,8 @@ impl Levels {
         }
     }
 
-    /// How the CPUs of a series lie to each other: how many of their pairs there are at each level, among all and with the
-    /// first, which has a role of its own.
+    /// Number of pairs of CPUs of a series at each level: among all its CPUs, and with its first CPU, which has a role
+    /// of its own.
     pub(super) fn level_counts(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
         let mut counts = [BTreeMap::new(), BTreeMap::new()];
         for (index, first) in series.cpus.iter().enumerate() {
@@ -187,7 +185,7 @@ impl Levels {
         counts
     }
 
-    /// The name of a series that tells how its CPUs lie to each other instead of their numbers: `kind=mutex relation=l3`.
+    /// The name of a series with the relation of its CPUs in place of their numbers: `kind=mutex relation=l3`.
     pub(super) fn name_by_relation(&self, series: &Series) -> String {
         let [all, first] = self.level_counts(series);
         let words = |counts: &BTreeMap<(u32, String), usize>| {
@@ -209,10 +207,10 @@ impl Levels {
         }
     }
 
-    /// Where a level of this side stands in a table of many: a rank, nearest first, and the name of the column. What
-    /// systems report stands under its own name. Of groups that latencies show, a number says only how many are inside:
-    /// the finest groups may be threads of a core on one machine and a die on the next. So groups of two, which can be
-    /// threads of a core, have a column of their own, and larger ones follow in their order.
+    /// The column of a level in a table of many sides: a rank, nearest first, and the name. Reported levels keep their
+    /// name. The number of an inferred level only states its position: the finest groups may be threads of a core on
+    /// one machine and a die on another. Therefore groups of two, which can be threads of a core, have a column of
+    /// their own, and larger groups follow in order.
     pub(super) fn column(&self, level: &str) -> (u32, GroupLevel) {
         let known = self
             .observed()
@@ -232,7 +230,7 @@ impl Levels {
         }
     }
 
-    /// CPUs in each group of a level that latencies show, fewest first; empty for any other.
+    /// Sizes of the groups of an inferred level, ascending; empty for any other level.
     pub(super) fn sizes(&self, level: &str) -> Vec<usize> {
         let known = self.observed().and_then(|observed| observed.iter().find(|known| known.name == level));
         let mut sizes: Vec<usize> =
@@ -241,7 +239,6 @@ impl Levels {
         sizes
     }
 
-    /// The positions of subjects by level, nearest level first.
     pub(super) fn group<'a>(
         &self,
         keys: impl Iterator<Item = &'a ReadingKey>,

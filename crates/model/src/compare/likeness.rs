@@ -1,10 +1,10 @@
-//! Whether levels that look alike are the same thing: [`Nest`], how groups lie in groups whatever their CPUs are called;
-//! [`Doubt`], whether their times are those of one thing.
+//! Whether levels of the same shape have the same meaning: [`Nest`] describes how groups are nested, independent of CPU
+//! numbers; [`Doubt`] is a level whose times differ too much.
 //!
-//! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where neither systems nor
-//! tests nor the model of the CPU say what groups are, times have to: of the published matrices whose groups look alike,
-//! every two that mean different things (dies and packages, threads and clusters) differ by 1.38 or more at some level. The
-//! limit was chosen with these files in view.
+//! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where neither systems
+//! nor tests nor the CPU model identify the groups, their times have to. Among the published matrices with groups of
+//! the same shape, any two with different meanings (dies and packages, threads and clusters) differ by a factor of 1.38
+//! or more at some level. The limit was chosen with knowledge of these files.
 
 use super::side::pair_up;
 use super::{Dataset, Fact, Levels, Side};
@@ -13,32 +13,32 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// Levels whose times differ by no more are taken for the same thing.
+/// Largest ratio of times for two levels to be considered the same.
 const PLAUSIBLE: f64 = 4.0 / 3.0;
 
-/// Levels that look alike and differ by more than the same thing would.
+/// A level with the same shape on both sides whose times differ too much to have the same meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doubt {
-    /// The dataset, by its name in a comparison.
+    /// Name of the dataset in the comparison.
     pub dataset: String,
-    /// The level that differs most, by its name on both sides.
+    /// Name of the level, which is the same on both sides.
     pub level: String,
-    /// Its median in A.
+    /// Median in A.
     pub a: f64,
-    /// Its median in B.
+    /// Median in B.
     pub b: f64,
-    /// Unit of both.
+    /// Unit of both medians.
     pub unit: String,
 }
 
 impl Doubt {
-    /// How many times as long the slower side takes.
+    /// Ratio of the slower median to the faster one.
     pub fn factor(&self) -> f64 {
         (self.a / self.b).max(self.b / self.a)
     }
 
-    /// Of levels of the same names, where nothing but their times says what they are: those that differ by too much,
-    /// farthest first, and how many levels are plausible. No doubts where the sides are known to be of one model.
+    /// Compares levels of equal names that only their times can identify. Returns those that differ too much, largest
+    /// factor first, and the number of plausible levels. There are no doubts where both sides state the same CPU model.
     pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<Doubt>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
         let pairs = pair_up(a, b).0.into_iter();
@@ -57,7 +57,6 @@ impl Doubt {
     }
 }
 
-/// The median of each level of a dataset, as read.
 fn medians(dataset: &Dataset, levels: &Levels) -> BTreeMap<String, f64> {
     let mut by_level: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (key, reading) in dataset.comparable() {
@@ -71,21 +70,21 @@ fn medians(dataset: &Dataset, levels: &Levels) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// A CPU, or a group with what it is made of. Equal nests are the same machine up to numbering, as far as groups tell.
+/// A CPU, or a group with its parts. Equal nests are the same structure up to CPU numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Nest {
-    /// Smaller first; empty for a CPU.
+    /// The parts, in ascending order; empty for a CPU.
     parts: Vec<Nest>,
 }
 
 impl Nest {
-    /// Of everything that a structure speaks of.
+    /// The nest of all CPUs of a structure.
     pub fn of(structure: &Structure) -> Nest {
         let levels: Vec<&[CpuSet]> = structure.levels.iter().map(|level| level.groups.as_slice()).collect();
         Nest::within(&levels, &structure.cpus.iter().copied().collect())
     }
 
-    /// Of some CPUs: the groups of the coarsest of some levels, each with what it is made of, and CPUs in none of them.
+    /// The nest of some CPUs: the groups of the coarsest level, each with its parts, and the CPUs in no group.
     fn within(levels: &[&[CpuSet]], cpus: &CpuSet) -> Nest {
         let groups: Vec<&CpuSet> = levels
             .split_last()
@@ -98,21 +97,21 @@ impl Nest {
             groups.into_iter().map(|group| Nest::within(finer, group)).chain(alone).collect();
         parts.sort_unstable();
         match parts.len() {
-            // A group of one is that one.
+            // A group with one part is that part.
             1 => parts.swap_remove(0),
             _ => Nest { parts },
         }
     }
 
-    /// Whether another machine is of the same kind: as many levels with as many outermost groups, all alike; the
-    /// smallest of them of the same size; and only in between more or fewer parts of the same kind: six cores of two
-    /// threads in each of two groups, and eight. Sizes of the smallest have to be equal, because groups of two may be
-    /// threads of a core where groups of four are cores.
+    /// Whether two machines are of the same kind: the same number of levels and of outermost groups, all alike, and
+    /// smallest groups of the same size. Only intermediate groups may have different numbers of equal parts: two groups
+    /// of six cores with two threads match two groups of eight. The smallest groups must have equal sizes because
+    /// groups of two may be threads of a core where groups of four are cores.
     pub fn is_like(&self, other: &Nest) -> bool {
         self.parts.len() == other.parts.len() && self.is_alike(other)
     }
 
-    /// The same of a group, of which there may be more or fewer parts unless these are CPUs.
+    /// As [`Nest::is_like`], but the number of parts may differ, unless the parts are CPUs.
     fn is_alike(&self, other: &Nest) -> bool {
         match (self.one_kind(), other.one_kind()) {
             (Some(mine), Some(theirs)) if mine.parts.is_empty() && theirs.parts.is_empty() => {
@@ -123,7 +122,7 @@ impl Nest {
         }
     }
 
-    /// What all parts are like, where they are.
+    /// The common structure of all parts; `None` if they differ.
     fn one_kind(&self) -> Option<&Nest> {
         let first = self.parts.first()?;
         self.parts.iter().all(|part| part == first).then_some(first)
@@ -136,7 +135,6 @@ mod tests {
     use crate::Matrix;
     use crate::infer::{Observation, infer};
 
-    /// Groups of a number of CPUs within groups of a number of CPUs, numbered in turn.
     fn nest(cpus: u32, inner: u32, outer: u32) -> Nest {
         let far = |row: usize, column: usize| match (row as u32, column as u32) {
             (a, b) if a / inner == b / inner => 7.0,

@@ -1,4 +1,4 @@
-//! Matrices as a [`Side`]: a latency run, and a file of another tool or of our own `csv`.
+//! Conversion of matrices to a [`Side`]: latency runs, and files of other tools or of our own `csv`.
 
 use super::{Dataset, Fact, Reading, ReadingKey, Series, Side, Value};
 use crate::environment::Virtualization;
@@ -11,15 +11,15 @@ use crate::stats::{Estimate, median_ranks};
 use crate::{Environment, KernelId, Protocol, Topology};
 use std::collections::BTreeMap;
 
-/// Differences below 0.3 ns matter to nobody: a program's own instructions around a transfer move by more.
+/// Differences below 0.3 ns are irrelevant: a program's own instructions around a transfer vary by more.
 pub(super) const NEGLIGIBLE_NS: f64 = 0.3;
-/// So many steps of the clock, over the round trips of a batch, can be told apart.
+/// Smallest visible number of clock steps over the round trips of a batch.
 const VISIBLE_STEPS: f64 = 3.0;
-/// The median of a distribution of single events stands for one run with its own luck; what its counts say of it is no
-/// more than this.
+/// Minimum relative error of the median of a distribution of single events: it represents one run, whose variation its
+/// counts do not show.
 pub(super) const SERIES_FLOOR: f64 = 0.02;
 
-/// A latency run: a dataset for each map, one for each imitated tool, and one for the tails.
+/// Converts a latency run: one dataset for each map, one for each imitated tool, and one for the tails.
 pub fn of_latency(
     environment: &Environment,
     topology: &Topology,
@@ -52,7 +52,6 @@ pub fn of_latency(
     Side { execution: result.execution.clone(), ..of_run(environment, topology, datasets) }
 }
 
-/// A run with these results.
 pub(super) fn of_run(environment: &Environment, topology: &Topology, datasets: Vec<Dataset>) -> Side {
     Side {
         facts: facts(environment),
@@ -69,7 +68,6 @@ fn yes_or_no(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "no" }
 }
 
-/// The conditions that an environment states.
 fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
     let hypervisor = match environment.virtualization() {
         Virtualization::Guest(name) | Virtualization::Emulated(name) => Some(name.to_owned()),
@@ -120,7 +118,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
         Protocol::OneWay => "one_way_variation",
     };
     let (counts, resolution) = match settings.counts {
-        // Adaptive batches last 200 steps of the clock or more: three of them are below the least effect.
+        // Adaptive batches last 200 steps of the clock or more: three of them are below the minimum effect.
         Counts::Adaptive => ("adaptive".to_owned(), 0.0),
         Counts::Fixed { samples, iterations } => {
             let step_ns = environment.clock.step_ns.unwrap_or(0.0);
@@ -157,7 +155,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
     }
 }
 
-/// The median of single half round trips, with its order statistics and a floor.
+/// The median of single half round trips, with an interval from order statistics and a minimum error.
 fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     let n = counts_total(&tails.raw);
     let (low, high) = median_ranks(n as usize, 0.05)?;
@@ -182,10 +180,10 @@ fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     Some((ReadingKey::Series(series), reading))
 }
 
-/// A value printed on a lattice moves by a whole step for next to nothing: one step is no difference yet.
+/// A value printed on a lattice moves by a whole step for tiny changes, so a difference of one step is not visible.
 const STEPS_OF_A_LATTICE: f64 = 1.5;
 
-/// The matrices of one file.
+/// Converts the matrices of one file.
 pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
     let datasets = matrices.iter().map(|matrix| dataset(matrix, matrices.len())).collect();
     let said = |key: &str| matrices.first().and_then(|matrix| matrix.fact(key));
@@ -213,7 +211,7 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
     let mut readings: BTreeMap<ReadingKey, Reading> = BTreeMap::new();
     for row in 0..matrix.len() {
         for column in 0..row {
-            // A file does not say which direction is which, and runs have one value for both.
+            // A file does not state its directions, and runs have one value for both.
             let both = [matrix.get(row, column), matrix.get(column, row)];
             let known: Vec<f64> = both.into_iter().filter_map(|cell| *cell?).collect();
             if known.is_empty() {

@@ -1,5 +1,5 @@
-//! Runs of trials as a [`Side`]: `wake`, `queue` and whatever comes, by the number that each trial is shown by; and a
-//! comparison of placements, each metric of each piece of work, placement by placement.
+//! Conversion to a [`Side`]: runs of trials (`wake`, `queue` and others), represented by the value that is displayed
+//! for each trial, and comparisons of placements, by metric of each workload.
 
 use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, of_run};
 use super::{Dataset, Reading, ReadingKey, Series, Side, Value};
@@ -10,11 +10,12 @@ use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
-/// From so many pairs on, trials with equal parameters are a matrix, judged by relation and by pair; fewer are
-/// representatives, each a line of its own.
+/// Minimum number of pairs with equal parameters that form a matrix, judged by relation and by pair. Fewer pairs are
+/// representatives and are judged one by one.
 const MATRIX: usize = 7;
 
-/// A run of trials: a dataset for each set of parameters with many pairs, and one for each number of the others.
+/// Converts a run of trials: one dataset for each set of parameters with many pairs, and one for each value of the
+/// others.
 pub fn of_series(
     environment: &Environment,
     topology: &Topology,
@@ -45,7 +46,7 @@ pub fn of_series(
                     .map_or((Unit::Number, None), |it| (it.unit, it.better)),
             };
             let (dataset, key) = match trial.spec.placement.as_slice() {
-                // A table of queues is a matrix, however few CPUs it has.
+                // The trials of a queue table always form a matrix, however few CPUs there are.
                 [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
                     (format!("{set}, {name}"), ReadingKey::Pair([*from, *to]))
                 }
@@ -70,7 +71,7 @@ pub fn of_series(
                 resolution: 0.0,
                 readings: BTreeMap::new(),
             });
-            // Two that poll and share a CPU hand over once in a time slice: that says nothing about the pair.
+            // Two polling threads that share a CPU hand over once per quantum, which is no property of the pair.
             if trial.flags.contains(Flag::SharedSpin) {
                 continue;
             }
@@ -82,7 +83,7 @@ pub fn of_series(
     Side { saturated, ..of_run(environment, topology, datasets.into_values().collect()) }
 }
 
-/// A comparison of placements: a dataset for each metric of each piece of work.
+/// Converts a comparison of placements: one dataset for each metric of each workload.
 pub fn of_places(
     environment: &Environment,
     topology: &Topology,
@@ -233,7 +234,7 @@ mod tests {
             side_on(topology("0-3", &[(Level::Core, &cores), (Level::L3, &["0-3"])]), trials)
         };
         let mutex = |pair: [u32; 2], ns: f64| trial("wake", "mutex", pair, "slept", ns);
-        // CPUs 0 and 1 are threads of a core in A and cores in B, and 0 and 2 the other way round.
+        // CPUs 0 and 1 are threads of a core in A and cores in B; CPUs 0 and 2 are the reverse.
         let a = of(["0-1", "2-3"], vec![mutex([0, 1], 1_000.0), mutex([0, 2], 4_000.0)]);
         let b = of(["0,2", "1,3"], vec![mutex([0, 1], 4_000.0), mutex([0, 2], 1_300.0)]);
         assert!(
@@ -250,14 +251,14 @@ mod tests {
             [("kind=mutex relation=l3", Verdict::Same), ("kind=mutex relation=smt", Verdict::Slower)]
         );
         assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
-        // So they stand in a table of many; of one machine by their numbers.
+        // A table of several sides also names them by relation, but by CPU numbers if all are of one machine.
         let columns = |sides: [&Side; 3]| {
             let groups = overview(&sides.map(|side| (side, Levels::of(side)))).groups;
             groups.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
         assert_eq!(columns([&a, &a, &a]), ["kind=mutex 0-1", "kind=mutex 0-2"]);
-        // Where one does not say how they lie, they are left out, each with its number.
+        // If one side does not report the relations, all trials are unmatched.
         let flat = side(vec![mutex([0, 1], 4_000.0)]);
         let comparison = compare(&a, &flat, &Alignment::between(&a, &flat), LeastEffect::DEFAULT);
         let dataset = &comparison.datasets[0];

@@ -1,7 +1,7 @@
-//! [`Overview`]: many runs or files in one table, a row for each and a column for each group of pairs.
+//! [`Overview`]: many runs or files in one table, with a row for each dataset and a column for each group of pairs.
 //!
-//! A column means one thing. Two sides whose groups look alike share columns where [`Alignment`] would hold them against
-//! each other; relations that systems report where both reports mean the same by them: see [`Kinds`].
+//! Each column has one meaning. Inferred groups of two sides share a column where [`Alignment`] would compare them;
+//! reported relations share one where both reports give them the same meaning. See [`Kinds`].
 
 use super::alignment::is_one_relation;
 use super::levels::GroupLevel;
@@ -17,11 +17,11 @@ use std::fmt;
 /// Many sides in one table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
-    /// Columns, nearest pairs first: relations that systems report; `groups-of-2`, `larger-groups-1` and so on and
-    /// `across` of those that latencies show; `all`; series. Each means one thing: where levels of some rows are not known
-    /// to mean what those of others do, they stand apart, as `groups-of-2-kind-1` and `groups-of-2-kind-2`.
+    /// Columns, nearest pairs first: reported relations; `groups-of-2`, `larger-groups-1` and so on, and `across` for
+    /// inferred groups; `all`; series. Levels that are not known to have the same meaning have separate columns, such
+    /// as `groups-of-2-kind-1` and `groups-of-2-kind-2`.
     pub groups: Vec<OverviewGroup>,
-    /// One row for each dataset of each side, in the order given.
+    /// One row for each dataset of each side, in the given order.
     pub rows: Vec<OverviewRow>,
 }
 
@@ -30,7 +30,7 @@ pub struct Overview {
 pub struct OverviewGroup {
     /// The level of its pairs.
     pub level: GroupLevel,
-    /// The kind of its levels, from 1; `None` where all mean the same.
+    /// Number of the kind of its levels, from 1; `None` where all have the same meaning.
     pub kind: Option<usize>,
 }
 
@@ -44,46 +44,44 @@ impl fmt::Display for OverviewGroup {
 /// A dataset of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverviewRow {
-    /// Position of the side in the order given.
+    /// Index of the side in the given order.
     pub side: usize,
     /// Name of the dataset.
     pub dataset: String,
     /// Unit of its numbers.
     pub unit: String,
-    /// The code that ran, where it is known.
+    /// The kernel that was measured, if known.
     pub kernel: Option<String>,
-    /// In the order of [`Overview::groups`]; `None` where it has no such pair.
+    /// Medians in the order of [`Overview::groups`]; `None` where the dataset has no such pair.
     pub medians: Vec<Option<GroupMedian>>,
 }
 
 /// The pairs of one group in one dataset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupMedian {
-    /// What the level is called on its side: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
+    /// Name of the level on its side: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
     pub level: String,
-    /// CPUs in each of its groups, fewest first, where the latencies show them; else empty.
+    /// Sizes of its inferred groups, ascending; empty for other levels.
     pub sizes: Vec<usize>,
     /// Median over the pairs.
     pub median: f64,
-    /// From the 5th to the 95th percentile of the pairs: the spread of the machine, no error.
+    /// The 5th and the 95th percentile of the pairs: the spread of the machine, not an error.
     pub range: [f64; 2],
-    /// Pairs.
+    /// Number of pairs.
     pub pairs: usize,
 }
 
-/// A column with its rank, nearest first.
 type Column = (u32, OverviewGroup);
 
-/// What of a dataset stands in a cell.
 struct Members {
     level: String,
-    /// The levels by which its CPUs lie to each other.
+    /// The levels of the pairs of its CPUs.
     levels: BTreeSet<String>,
     values: Vec<f64>,
 }
 
-/// Tabulates sides, each by its own levels, in columns by what a level is known to be. Descriptive only: whether two rows differ is for
-/// [`compare`](fn@super::compare) to say.
+/// Tabulates sides, each by its own levels, in columns of one meaning each. The table is descriptive only:
+/// [`compare`](fn@super::compare) decides whether two rows differ.
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut kinds = Kinds::of(sides);
     let by_number = are_alike(sides);
@@ -141,8 +139,8 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     Overview { groups: names.into_iter().map(|(_, group)| group).collect(), rows }
 }
 
-/// Whether equal numbers are the same CPUs everywhere as far as reports tell: then series stand under their own names, else
-/// under how their CPUs lie to each other.
+/// Whether all reports agree that equal numbers are the same CPUs. Series are then named by their CPUs, otherwise by
+/// the relation of their CPUs.
 fn are_alike(sides: &[(&Side, Levels)]) -> bool {
     let mut reports = sides.iter().map(|(side, _)| {
         let topology = side.topology.as_ref()?;
@@ -159,17 +157,17 @@ fn of_group(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Option<Gr
     Some(GroupMedian { level, sizes, median: median_in_place(&mut values)?, range, pairs })
 }
 
-/// Sides by what their levels mean.
+/// Classifies sides by the meaning of their levels.
 pub(super) struct Kinds<'a> {
     sides: &'a [(&'a Side, Levels)],
-    /// For each side whose groups are those that its latencies show, the number of its kind, from 1.
+    /// For each side with inferred groups, the number of its kind, from 1.
     observed: Vec<Option<usize>>,
-    /// For each column of relations, its sides by what these mean.
+    /// For each column of relations, its sides grouped by the meaning of these relations.
     reported: BTreeMap<GroupLevel, Vec<Vec<usize>>>,
 }
 
 impl<'a> Kinds<'a> {
-    /// Puts every side with the first kind all of which it is aligned with.
+    /// Assigns every side to the first kind with all of whose members it is aligned.
     pub fn of(sides: &'a [(&'a Side, Levels)]) -> Kinds<'a> {
         let mut kinds: Vec<Vec<(usize, Nest)>> = Vec::new();
         let mut observed = vec![None; sides.len()];
@@ -190,7 +188,7 @@ impl<'a> Kinds<'a> {
         Kinds { sides, observed, reported: BTreeMap::new() }
     }
 
-    /// Takes down that a side has something in a column, in which CPUs lie to each other by these levels.
+    /// Records that a side has values in a column, and the levels of their CPUs.
     pub fn note(&mut self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) {
         let Some(topology) = self.sides[side].1.topology() else { return };
         let relations: Vec<Relation> = levels.iter().filter_map(|level| Relation::named(level)).collect();
@@ -208,14 +206,14 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// The number of the kind of a side in a column, from 1; `None` where all that stands there means the same.
+    /// Number of the kind of a side in a column, from 1; `None` where all sides of the column have the same meaning.
     pub fn number(&self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) -> Option<usize> {
         match &self.sides[side].1 {
             known if known.topology().is_some() => {
                 let classes = self.reported.get(column).filter(|classes| classes.len() > 1)?;
                 Some(classes.iter().position(|class| class.contains(&side))? + 1)
             }
-            // What a test has told is known by its name.
+            // A level identified by a test has the name of a relation.
             _ if levels.iter().all(|level| Relation::named(level).is_some()) => None,
             _ => self.observed[side].filter(|_| self.observed.iter().flatten().any(|kind| *kind > 1)),
         }
@@ -226,7 +224,7 @@ fn nest(side: &Side) -> Option<Nest> {
     Some(Nest::of(&Seen::of(side, &cpus(side))?.ok()?.structure))
 }
 
-/// Whether every level of one side means what the other's does.
+/// Whether every level of one side has the same meaning on the other.
 fn are_aligned(a: &Side, b: &Side) -> bool {
     let alignment = Alignment::between(a, b);
     match alignment.pairing() {

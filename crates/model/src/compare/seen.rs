@@ -1,5 +1,5 @@
-//! [`Seen`]: what the latencies of a side show of its structure, and whether two sides show the same under the same
-//! numbers.
+//! [`Seen`]: the structure that the latencies of a side show, and whether two sides show the same structure under the
+//! same CPU numbers.
 
 use super::{Dataset, Levels, ReadingKey, Side};
 use crate::infer::{Findings, InferError, InferredLevel, Observation, Refusal, Shape, Standing, Structure};
@@ -8,40 +8,40 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Matrix, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Half a 95 % interval, in deviations.
+/// Half width of a 95 % interval, in standard deviations.
 const REACH: f64 = 1.96;
-/// A level that one side alone shows is there in the other too where it is at least half as pronounced: of a level that
-/// is just about visible chance hides half, and what is not there is not pronounced at all.
+/// A level that only one side shows is considered present in the other if its step there is at least this share: chance
+/// hides half of a level that is barely visible, and an absent level has no step.
 const PRONOUNCED: f64 = 0.5;
-/// Two sides without groups number their CPUs alike where half of the variance of the pairs is common to both.
+/// Two sides without groups number their CPUs alike if at least this share of the variance of the pairs is common.
 const COMMON_VARIANCE: f64 = 0.5;
-/// Fewer pairs are alike by chance.
+/// Minimum number of pairs: fewer may resemble each other by chance.
 const PAIRS_THAT_RESEMBLE: usize = 10;
 
-/// What the latencies of a side show.
+/// The structure that the latencies of a side show.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
-    /// The levels.
     pub structure: Structure,
-    /// Whether they contradict what is reported of it.
+    /// Whether the latencies contradict the reported topology.
     pub contradicts: bool,
     cells: Matrix<Option<Observation>>,
 }
 
-/// Whether equal numbers mean the same CPUs, as far as latencies tell.
+/// Whether equal numbers mean the same CPUs, according to the latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numbering {
-    /// The same groups hold the same numbers, or the pairs resemble each other number by number, or all pairs are alike.
+    /// The same groups have the same numbers, or the pairs resemble each other number by number, or all pairs are
+    /// alike.
     Same,
-    /// Groups of one side are none of the other.
+    /// Groups of one side are not present in the other.
     Other,
-    /// Nobody shows groups, and the pairs do not resemble each other.
+    /// Neither side shows groups, and the pairs do not resemble each other.
     Unknown,
 }
 
 impl Seen {
-    /// What the first matrix of latencies of a side shows of some CPUs, without what changed during its run. `None` for a
-    /// side without latencies.
+    /// Infers the structure of some CPUs from the first latency matrix of a side, without cells that changed state
+    /// during the run. `None` for a side without latencies.
     pub fn of(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<Seen, InferError>> {
         let cells = latencies(side, cpus)?;
         let flat = Topology::flat(CpuSet::new());
@@ -55,7 +55,7 @@ impl Seen {
         })
     }
 
-    /// What a test has said of the smallest groups.
+    /// The result of the execution test on the smallest groups.
     pub fn finest(&self) -> Option<Execution> {
         self.structure.levels.first()?.execution
     }
@@ -65,7 +65,7 @@ impl Seen {
         self.finest() == Some(Execution::Shared)
     }
 
-    /// Holds the groups of two sides against each other, of the same CPUs.
+    /// Compares the groups that two sides show on the same CPUs.
     pub fn numbering(&self, other: &Seen) -> Numbering {
         let grouped = |seen: &Seen| !seen.structure.levels.is_empty();
         match (grouped(self), grouped(other)) {
@@ -73,26 +73,25 @@ impl Seen {
             (false, false) if self.resembles(other) => Numbering::Same,
             (false, false) => Numbering::Unknown,
             _ if self.cuts(other) => Numbering::Other,
-            // Of one machine chance hides levels from one side; where each has some that the other has not, they are two.
+            // On one machine, chance hides levels from only one side; if each side has levels that the other lacks,
+            // these are two machines.
             _ if !(self.is_part_of(other) || other.is_part_of(self)) => Numbering::Other,
             _ if self.holds_in(other) && other.holds_in(self) => Numbering::Same,
             _ => Numbering::Other,
         }
     }
 
-    /// Whether every level is one of the other's too.
     fn is_part_of(&self, other: &Seen) -> bool {
         (0..self.structure.levels.len()).all(|index| self.is_shared(other, index))
     }
 
-    /// Whether the other shows a level too.
     fn is_shared(&self, other: &Seen, index: usize) -> bool {
         self.counterpart(other, index).is_some()
     }
 
-    /// The level of the other that is this one: the same groups; or at least half of those that either shows, where the
-    /// other side has the CPUs of the rest in no group, because their few cells were disturbed; or some of them, where
-    /// each that a side lacks is there in its latencies.
+    /// The index of the corresponding level of the other side. It has the same groups; or at least half of the groups
+    /// of either side, if the other CPUs are in no group because their few cells were disturbed; or some of the groups,
+    /// if each missing one is visible in the latencies of the side that lacks it.
     fn counterpart(&self, other: &Seen, index: usize) -> Option<usize> {
         let mine = &self.structure.levels[index].groups;
         (0..other.structure.levels.len()).find(|&at| {
@@ -115,7 +114,7 @@ impl Seen {
         })
     }
 
-    /// Whether a group of one lies across a group of the other.
+    /// Whether a group of one side partially overlaps a group of the other.
     fn cuts(&self, other: &Seen) -> bool {
         let groups = |seen: &Seen| -> Vec<CpuSet> {
             seen.structure.levels.iter().flat_map(|level| level.groups.clone()).collect()
@@ -134,8 +133,8 @@ impl Seen {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
 
-    /// Levels that both show, finest first, with the groups of both. Levels of one side alone would be chosen by the
-    /// noise, or the change, that is to be judged.
+    /// Levels that both sides show, finest first, with the groups of both. A level that only one side shows would be
+    /// selected by the noise, or the change, that is to be judged.
     pub fn common_levels(&self, other: &Seen) -> Levels {
         let mut levels: Vec<InferredLevel> = Vec::new();
         for (index, level) in self.structure.levels.iter().enumerate() {
@@ -147,20 +146,20 @@ impl Seen {
         Levels::of_some(&self.structure, levels.iter())
     }
 
-    /// Whether every level is there in the other: as a level, or at least in its latencies.
+    /// Whether every level is present in the other side: as a level, or at least in its latencies.
     fn holds_in(&self, other: &Seen) -> bool {
         (0..self.structure.levels.len())
             .all(|index| self.is_shared(other, index) || self.shows_in(other, index, None))
     }
 
-    /// Whether the step of a level, or of one of its groups, is pronounced in the latencies of the other.
+    /// Whether the step of a level, or of one of its groups, is pronounced in the latencies of the other side.
     fn shows_in(&self, other: &Seen, level: usize, group: Option<&CpuSet>) -> bool {
         matches!((self.step(&self.cells, level, group), self.step(&other.cells, level, group)),
                  (Some(own), Some(theirs)) if theirs >= PRONOUNCED * own)
     }
 
-    /// How much farther the pairs are that leave a group of a level than those inside one, as a logarithm, in any cells:
-    /// of all its groups, or of one.
+    /// The step of a level, or of one of its groups, in the given cells: the median latency of pairs that leave a group
+    /// relative to that of pairs inside one, as a logarithm.
     fn step(&self, cells: &Matrix<Option<Observation>>, level: usize, group: Option<&CpuSet>) -> Option<f64> {
         let (mut inside, mut across) = (Vec::new(), Vec::new());
         for (row, column, cell) in cells.iter() {
@@ -184,9 +183,10 @@ impl Seen {
         self.resembles_inside(other, &Levels::one())
     }
 
-    /// The same among the pairs of each level: what tells them apart there are places on a chip and habits of single CPUs.
-    /// Two runs of a simulated machine have a correlation of 0.97 in their levels; of two published machines of other models
-    /// but the same groups few have as much as is asked for (two generations of one design 0.94).
+    /// As [`Seen::resembles`], but within each level, where pairs differ by their position on a chip and by single
+    /// CPUs. Two runs of a simulated machine have a correlation of 0.97 within levels. Few pairs of published machines
+    /// of different models with the same groups reach the required correlation (two generations of one design reach
+    /// 0.94).
     pub fn resembles_inside(&self, other: &Seen, levels: &Levels) -> bool {
         let mut by_level: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
         for (row, column, mine) in self.cells.iter().filter(|(row, column, _)| row > column) {
@@ -196,7 +196,7 @@ impl Seen {
                 by_level.entry(levels.of_key(&pair).0).or_default().push([mine.value, theirs.value]);
             }
         }
-        // From the middle of each level, so that no level is nearer than another.
+        // Ranks are centred in each level, so that levels have no order.
         let placed = |values: &[[f64; 2]], side: usize| -> Vec<f64> {
             let middle = values.len() as f64;
             ranks(&values.iter().map(|both| both[side]).collect::<Vec<_>>())
@@ -211,7 +211,7 @@ impl Seen {
     }
 }
 
-/// Groups, and those of others that share no CPU with them, by lowest CPU.
+/// The groups, and those of `others` that share no CPU with them, ordered by lowest CPU.
 fn united(groups: &[CpuSet], others: &[CpuSet]) -> Vec<CpuSet> {
     let apart = |other: &&CpuSet| groups.iter().all(|group| group.intersection(other).is_empty());
     let mut all = [groups, &others.iter().filter(apart).cloned().collect::<Vec<_>>()].concat();
@@ -231,7 +231,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(of).collect()
 }
 
-/// Negative correlation and none at all count as nothing.
+/// Pearson correlation; 0 where it is negative or undefined.
 fn correlation(x: &[f64], y: &[f64]) -> f64 {
     let n = x.len() as f64;
     let [mean_x, mean_y] = [x, y].map(|values| values.iter().sum::<f64>() / n);
@@ -242,18 +242,16 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
     if scale > 0.0 { (sum(&|x, y| x * y) / scale).max(0.0) } else { 0.0 }
 }
 
-/// The CPUs of the pairs of a side.
 pub(super) fn cpus(side: &Side) -> BTreeSet<CpuId> {
     let keys = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());
     keys.flat_map(ReadingKey::cpus).collect()
 }
 
-/// The first dataset of latencies that a side has.
 fn latency_dataset(side: &Side) -> Option<&Dataset> {
     side.datasets.iter().find(|dataset| dataset.is_latency)
 }
 
-/// The first matrix of latencies that a side has, without what changed during its run.
+/// The first matrix of latencies of a side, without cells that changed state during its run.
 fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observation>>> {
     let dataset = latency_dataset(side)?;
     // A clock may be too coarse for the nearest pairs, which then read zero.
@@ -297,7 +295,6 @@ mod tests {
         Seen::of(&side, &cpus(&side)).unwrap().unwrap()
     }
 
-    /// Eight CPUs whose latencies are 20 inside a group and 90 across.
     fn grouped(group: impl Fn(u32) -> u32) -> Seen {
         seen(|row, column| if group(row) == group(column) { 20.1 } else { 90.1 })
     }
@@ -307,14 +304,14 @@ mod tests {
         let (halves, turns) = (grouped(|cpu| cpu / 4), grouped(|cpu| cpu % 2));
         assert_eq!(halves.numbering(&halves), Numbering::Same);
         assert_eq!(halves.numbering(&turns), Numbering::Other);
-        // Nested, and not cutting across: pairs inside groups of four are across groups of two.
+        // The groups are nested without partial overlap, but pairs inside groups of four are across groups of two.
         assert_eq!(halves.numbering(&grouped(|cpu| cpu / 2)), Numbering::Other);
         assert_eq!(grouped(|_| 0).numbering(&halves), Numbering::Other);
     }
 
     #[test]
     fn a_level_that_one_side_shows_less_is_no_other_numbering() {
-        // Pairs of two are 28 % nearer in one, and 16 % in the other, where that is too little for a level.
+        // Pairs of two are 22 % nearer in one side, and 14 % in the other, where this is too little for a level.
         let with_pairs = |factor: f64, noise: f64, seed: u64| {
             seen(move |row, column| {
                 let noise = 1.0 + noise * Key::of(&[seed, u64::from(row)]).normal(u64::from(column));
@@ -336,7 +333,7 @@ mod tests {
 
     #[test]
     fn without_groups_the_pairs_have_to_resemble_each_other() {
-        // A row of CPUs, the farther the slower.
+        // A row of CPUs in which latency grows with distance.
         let row = |offset: u32, seed: u64| {
             seen(move |row, column| {
                 let far = f64::from(((row + offset) % 8).abs_diff((column + offset) % 8));

@@ -1,10 +1,10 @@
-//! The shift of a level or a cell from one side to the other, and how sure it is: of pairs against themselves, and of medians
-//! of levels whose pairs are not the same pairs.
+//! The shift of a level or a cell from one side to the other and its uncertainty: for pairs compared with themselves,
+//! and for medians of levels with different pairs.
 //!
-//! A CPU that is slow is so in all of its pairs, so that the pairs of a level are not as many witnesses as they are many:
-//! at most half as many as it has CPUs share none. Where pairs are not the same, the spread between them, which holds what
-//! the machine differs by from pair to pair as well as chance, is divided by these alone: small differences between two
-//! machines cannot be told.
+//! A slow CPU is slow in all of its pairs, so the pairs of a level are not independent: at most half as many pairs as
+//! CPUs share no CPU. Where the pairs of the two sides differ, the spread between pairs, which contains differences
+//! between pairs of the machine as well as chance, is divided by this smaller number. Small differences between two
+//! machines therefore cannot be decided.
 
 use super::verdict::{Case, EQUIVALENCE_Z, Judged, Margin};
 use super::{Basis, Dataset, Reading, ReadingKey, Value};
@@ -12,18 +12,17 @@ use crate::CpuSet;
 use crate::stats::compare::paired_location;
 use crate::stats::{MadScale, mad, median, normal, student};
 
-/// What a median of Walsh averages makes of normal errors, against their mean (Hodges and Lehmann 1963).
+/// Efficiency of the median of Walsh averages relative to the mean for normal errors (Hodges and Lehmann 1963).
 const EFFICIENCY: f64 = 0.955;
 
-/// A subject that both sides have.
 pub(super) struct Joined<'a> {
     pub key: &'a ReadingKey,
     pub a: Reading,
     pub b: Reading,
-    /// ln(B ÷ A) in the basis, and its deviation where both sides know theirs.
+    /// ln(B ÷ A) in the basis, and its deviation where it is known on both sides.
     shift: f64,
     deviation: Option<f64>,
-    /// Whether everything that both sides have is equal.
+    /// Whether all common subjects have equal values.
     in_equal_datasets: bool,
 }
 
@@ -32,22 +31,21 @@ impl Joined<'_> {
         self.a.steady && self.b.steady
     }
 
-    /// Equal values need no interval. One that has an interval may coincide by chance, on the steps of a clock, unless all
-    /// others are equal, too.
+    /// Whether the values are equal, so that no interval is needed. A value with an interval may coincide by chance on
+    /// the steps of a clock, unless all other values are equal, too.
     fn identical(&self) -> bool {
         let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
         is_equal && (self.in_equal_datasets || self.deviation.is_none())
     }
 }
 
-/// Core cycles where every reading is known in them, else the unit as read.
+/// Core cycles if every reading is known in cycles, otherwise the unit as read.
 pub(super) fn basis<'a>(readings: impl Iterator<Item = &'a Reading>) -> Basis {
     let clocked = |reading: &Reading| reading.cycles.is_some_and(|cycles| cycles.point > 0.0);
     let mut readings = readings.peekable();
     if readings.peek().is_some() && readings.all(clocked) { Basis::Cycles } else { Basis::AsRead }
 }
 
-/// A reading in a basis.
 pub(super) fn in_basis(reading: &Reading, basis: Basis) -> Value {
     match basis {
         Basis::Cycles => reading.cycles.unwrap_or(reading.value),
@@ -55,7 +53,7 @@ pub(super) fn in_basis(reading: &Reading, basis: Basis) -> Value {
     }
 }
 
-/// What both sides have, in core cycles where every one of them is known in cycles on both.
+/// Joins the subjects of both sides, in core cycles if every reading is known in cycles on both sides.
 pub(super) fn join<'a>(a: &'a Dataset, b: &'a Dataset) -> (Vec<Joined<'a>>, Basis) {
     let both = |(key, left): (&'a ReadingKey, &'a Reading)| {
         let right = b.readings.get(key)?;
@@ -80,13 +78,12 @@ pub(super) fn steady<'m, 'a>(members: &'m [&'m Joined<'a>]) -> impl Iterator<Ite
     members.iter().copied().filter(|joined| joined.steady())
 }
 
-/// What a level's pairs show of chance.
+/// Random error of the pairs of a level.
 pub(super) struct Noise {
-    /// Deviation of the shift of one pair; `None` where nothing is known.
     cell: Option<f64>,
-    /// Median over the pairs of what their intervals say, where the spread between pairs decides.
+    /// Median deviation according to the intervals of the pairs, if the spread between pairs decides.
     typical: Option<f64>,
-    /// Deviation that all pairs share.
+    /// Deviation common to all pairs.
     shared: f64,
 }
 
@@ -100,8 +97,8 @@ impl Noise {
         Noise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
     }
 
-    /// Deviation of the shift of this pair, without what all pairs share: that of its level, wider where its own
-    /// intervals are; in a small level its own intervals alone.
+    /// Deviation of the shift of this pair without the common part: that of its level, wider if its own intervals are
+    /// wider; in a small level, that of its own intervals.
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
         Some(match (self.typical, joined.deviation) {
             (Some(typical), Some(own)) => self.cell? * (own / typical).max(1.0),
@@ -110,21 +107,20 @@ impl Noise {
         })
     }
 
-    /// Deviation of the location of so many shifts, without what all pairs share.
+    /// Deviation of the location of this number of shifts, without the common part.
     fn of_location(&self, pairs: usize) -> Option<f64> {
         self.cell.map(|cell| (cell * cell / (EFFICIENCY * pairs as f64)).sqrt())
     }
 }
 
-/// The pairs of a level that say how it changed: those that did not change state, all of them where there is no other
-/// or where nothing differs at all.
+/// The pairs that determine the shift of a level: those that did not change state; all pairs if there are none or if
+/// all are identical.
 pub(super) fn telling<'a>(members: &[&'a Joined<'a>]) -> Vec<&'a Joined<'a>> {
     let still: Vec<&Joined<'_>> = members.iter().copied().filter(|joined| joined.steady()).collect();
     let all_tell = still.is_empty() || members.iter().all(|joined| joined.identical());
     if all_tell { members.to_vec() } else { still }
 }
 
-/// The location of shifts, as a logarithm.
 pub(super) fn location(told: &[&Joined<'_>]) -> f64 {
     paired_location(&told.iter().map(|joined| joined.shift).collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
@@ -162,7 +158,7 @@ pub(super) fn judge_cell(
     Judged::of(Case { deviation: case.deviation.map(|own| own.hypot(noise.shared)), ..case })
 }
 
-/// How a cell differs from its level, which has this location: what all pairs share does not count.
+/// Judges how a cell differs from its level with this location; the error common to all pairs cancels out.
 pub(super) fn judge_departure(
     joined: &Joined<'_>,
     level: f64,
@@ -174,7 +170,7 @@ pub(super) fn judge_departure(
     Judged::of(Case { shift: case.shift - level, identical: false, ..case })
 }
 
-/// A pair with its own deviation, without what all pairs share.
+/// The case of a pair with its own deviation, without the common part.
 fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, guest: bool) -> Case {
     let (a, b) = (joined.a.value.point, joined.b.value.point);
     Case {
@@ -189,8 +185,8 @@ fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, 
     }
 }
 
-/// The verdict on all pairs of several levels, where each level is shown to have changed as all pairs did, to less than
-/// what counts: then there is one question, and the error that all pairs share is made once.
+/// Judges all pairs of several levels together, if each level is shown to have changed as all pairs did, to within the
+/// margin. This is one question, with the common error counted once.
 pub(super) fn judge_together(
     levels: &[Vec<&Joined<'_>>],
     margin: &impl Fn(f64) -> Margin,
@@ -211,27 +207,21 @@ pub(super) fn judge_together(
     levels.iter().all(is_alike).then_some(judged)
 }
 
-/// How much wider a median of normal values is than their mean: π ÷ 2, as a variance.
+/// Variance of the median of normal values relative to that of their mean: π ÷ 2.
 const OF_A_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// The readings of one level of one side.
 pub(super) type Members<'a> = Vec<(&'a ReadingKey, &'a Reading)>;
 
-/// A level of one side in numbers.
 struct LevelSummary {
-    /// As read.
     median: f64,
-    /// In the basis.
     location: f64,
-    /// Deviation of the logarithm of `location`.
     deviation: Option<f64>,
     /// Whether every pair has an interval.
     all_known: bool,
-    /// Pairs that changed their state during a run.
     moved: usize,
-    /// Those among them that are left out.
+    /// Number of these pairs that are left out.
     left_out: usize,
-    /// The values in both units, in order of size.
+    /// The values in both units, ascending.
     values: Vec<[f64; 2]>,
 }
 
@@ -247,7 +237,7 @@ impl LevelSummary {
         let known: Vec<f64> =
             counted.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
         let cpus: CpuSet = counted.iter().flat_map(|(key, _)| key.cpus()).collect();
-        // One or two values have no other middle than their mean.
+        // The median of one or two values is their mean.
         let witnesses = counted.len().min((cpus.len() / 2).max(1)) as f64;
         let widening = if counted.len() > 2 { OF_A_MEDIAN } else { 1.0 };
         let mut values: Vec<[f64; 2]> = members
@@ -267,14 +257,13 @@ impl LevelSummary {
     }
 }
 
-/// What comes out of a level, with how many of its pairs are left out, and B ÷ A − 1 as read.
+/// The verdict on a level, the number of pairs left out, and B ÷ A − 1 as read.
 pub(super) struct Apart {
     pub judged: Judged,
     pub left_out: usize,
     pub as_read: f64,
 }
 
-/// Holds the level of one side against that of the other.
 pub(super) fn judge_apart(
     a: &Members<'_>,
     b: &Members<'_>,
@@ -299,22 +288,25 @@ pub(super) fn judge_apart(
     Apart { judged, left_out, as_read: y.median / x.median - 1.0 }
 }
 
-/// From so many values on, the spread between them is known well enough to judge by it.
+/// Minimum number of values whose spread is precise enough to decide.
 pub(super) const VALUES_THAT_TELL: usize = 20;
-/// From so many on it is known as far as Student's t allows for (1908); a spread of five is itself off by a third.
+/// Minimum number of values whose spread can be used with Student's t (1908). The spread of five values is itself off
+/// by a third.
 const MIN_VALUES: usize = 6;
-/// Few values that lie so many deviations (1.48 MAD) off were disturbed, and say nothing of how the others scatter.
+/// Values farther than this many deviations (1.48 MAD) from the median were disturbed, and are no evidence of the
+/// spread of the others.
 const GROSS: f64 = 10.0;
-/// Two runs on one idle host repeat the median of a level within 1 %: the difference has a deviation of 0.7 %.
+/// Two runs on one idle host reproduce the median of a level within 1 %, so their difference has a deviation of 0.7 %.
 const SHARED_BY_A_RUN: f64 = 0.007;
-/// Files say nothing of their conditions: 1.5 % is what even careful runs differ by across reboots.
+/// Files do not state their conditions: even careful runs differ by 1.5 % across reboots.
 const SHARED_BY_A_FILE: f64 = 0.015;
-/// The probability at which a t of few degrees of freedom is held against a normal deviation: that of level verdicts.
+/// Probability at which quantiles of Student's t and of the normal distribution are compared: that of level verdicts.
 const FAR_OUT: f64 = 0.995;
 
-/// The deviation of one value among others, as logarithms, from their spread where they are many, else from what their
-/// intervals claim if that is more; `claimed` is shorter than `values` where some have none. Of few without intervals the
-/// spread is made as much wider as a t of as few is than a normal variable; of fewer nothing is known.
+/// Estimates the deviation of one value among others, as logarithms. With many values it is their spread; with few
+/// values that all have intervals (`claimed` may be shorter than `values`), the larger of the spread and the claimed
+/// deviation. For few values without intervals, the standard deviation is widened by the ratio of the t quantile to the
+/// normal quantile. Returns `None` for fewer than `MIN_VALUES` of these.
 pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     let spread = mad(values, MadScale::Normal);
     let n = values.len();
@@ -328,7 +320,7 @@ pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     let (middle, spread) = (median(values)?, spread?);
     let is_gross = |value: &f64| spread > 0.0 && (value - middle).abs() > GROSS * spread;
     let others: Vec<f64> = values.iter().copied().filter(|value| !is_gross(value)).collect();
-    // Of fewer nothing would be known.
+    // Without this, too few values would be left.
     let kept = if others.len() < MIN_VALUES { values } else { &others };
     (kept.len() >= MIN_VALUES).then(|| {
         let mean = kept.iter().sum::<f64>() / kept.len() as f64;
@@ -338,7 +330,7 @@ pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     })
 }
 
-/// What all pairs of a run share, which no number of pairs averages away.
+/// Deviation common to all pairs of a run, which averaging over pairs does not reduce.
 pub(super) fn shared(all_have_intervals: bool) -> f64 {
     if all_have_intervals { SHARED_BY_A_RUN } else { SHARED_BY_A_FILE }
 }
@@ -357,7 +349,7 @@ mod tests {
         let mean = values[..6].iter().sum::<f64>() / 6.0;
         let plain = (values[..6].iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 5.0).sqrt();
         assert!(six > 1.5 * plain && (0.07..0.14).contains(&many), "{six} {plain} {many}");
-        // Intervals say it of one.
+        // A single value needs an interval.
         assert_eq!(scatter(&values[..1], &[0.02]), Some(0.02));
     }
 

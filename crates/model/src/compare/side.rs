@@ -1,5 +1,5 @@
-//! [`Side`], [`Dataset`] and [`Reading`]: results in the form in which they are compared; [`Mismatch`]: what differs between
-//! the conditions of two sides, and how grave that is.
+//! [`Side`], [`Dataset`] and [`Reading`]: results in the form in which they are compared. [`Mismatch`]: a difference
+//! between the conditions of two sides, and its weight.
 
 use super::{Unmatched, seen};
 use crate::latency::ExecutionTest;
@@ -11,60 +11,60 @@ use std::collections::BTreeMap;
 /// One of the things compared: a run or a file.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
-    /// What it was measured under, as far as it says.
+    /// The stated conditions of the measurement.
     pub facts: BTreeMap<Fact, String>,
-    /// What the system reported; `None` for a file.
+    /// The reported topology; `None` for a file.
     pub topology: Option<Topology>,
-    /// Whether pairs of its CPUs share the units that execute, as far as that was tested.
+    /// Results of the tests whether pairs of CPUs share execution units.
     pub execution: Vec<ExecutionTest>,
     /// Whether it states that its machine was simulated.
     pub is_simulated: bool,
-    /// Whether a host may move its CPUs: what it shows at one time need not be what it shows at another.
+    /// Whether a host may move its CPUs, so that results may change from one time to another.
     pub guest: bool,
     /// Results.
     pub datasets: Vec<Dataset>,
-    /// Trials at a send rate that the queue did not keep in every pass, which therefore have no delay to be compared.
+    /// Number of trials without a comparable delay, because the queue did not keep the send rate in every pass.
     pub saturated: usize,
 }
 
-/// Results of one kind in one unit: a matrix, or the same number of several series.
+/// Results of one kind in one unit: a matrix, or the same value of several series.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// What is compared with what: equal names on both sides belong together (`latency cas`).
+    /// The name by which datasets of both sides are matched (`latency cas`).
     pub name: String,
-    /// Whether it is a matrix of latencies, in which groups of CPUs show.
+    /// Whether it is a matrix of latencies, from which groups of CPUs can be inferred.
     pub is_latency: bool,
     /// The quantity, such as `half_round_trip`.
     pub quantity: String,
     /// Unit of the values.
     pub unit: String,
-    /// Which way is better.
+    /// Which direction is better.
     pub better: Better,
-    /// How it was measured, name and value: kernel, regime, parameters. Other values are another experiment.
+    /// How it was measured, as names and values: kernel, regime, parameters. Different values are a different
+    /// experiment.
     pub traits: Vec<(&'static str, String)>,
-    /// Differences below this cannot be seen, in `unit`: steps of the clock or of what was printed.
+    /// Smallest visible difference, in `unit`: the step of the clock or of the printed numbers.
     pub resolution: f64,
-    /// Differences below this matter to nobody, in `unit`.
+    /// Smallest relevant difference, in `unit`.
     pub negligible: f64,
     /// The values, by subject.
     pub readings: BTreeMap<ReadingKey, Reading>,
 }
 
 impl Dataset {
-    /// Whether a value can be divided by: above zero, and within what anything here can be. Ten picoseconds are less than
-    /// a cycle of any core.
+    /// Whether a value can be used in a ratio: above zero and within the measurable range. Ten picoseconds are less
+    /// than a cycle of any core.
     pub fn has_ratio(&self, value: f64) -> bool {
         let least = if self.unit == "ns" { 0.01 } else { 1e-12 };
         (least..=1e18).contains(&value)
     }
 
-    /// The values that have a ratio.
     pub(super) fn comparable(&self) -> impl Iterator<Item = (&ReadingKey, &Reading)> {
         self.readings.iter().filter(|(_, reading)| self.has_ratio(reading.value.point))
     }
 }
 
-/// Datasets that belong together, and the names of those that stand alone.
+/// Matches the datasets of two sides; returns the pairs and the names of unmatched datasets.
 pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Dataset)>, Unmatched) {
     let by_name =
         |dataset: &'a Dataset| Some((dataset, b.datasets.iter().find(|other| other.name == dataset.name)?));
@@ -82,23 +82,23 @@ pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Da
     (pairs, unmatched)
 }
 
-/// What a reading speaks about.
+/// The subject of a reading.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadingKey {
-    /// Two CPUs, initiator first; of a symmetric matrix the lower id first.
+    /// Two CPUs, initiator first; the lower id first in a symmetric matrix.
     Pair([CpuId; 2]),
-    /// A number of a series.
+    /// A series.
     Series(Series),
 }
 
-/// What a number of a series is of.
+/// The subject of a reading that is no pair of a matrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
-    /// Its whole name: `kind=mutex 0-1`.
+    /// Full name: `kind=mutex 0-1`.
     pub name: String,
-    /// What it is whatever CPUs took part: `kind=mutex`.
+    /// Name without the CPUs: `kind=mutex`.
     pub label: String,
-    /// The CPUs that took part, in the order of their roles; empty where that is nobody's choice.
+    /// The CPUs that took part, in the order of their roles; empty if the CPUs were not chosen.
     pub cpus: Vec<CpuId>,
 }
 
@@ -108,7 +108,7 @@ impl ReadingKey {
         ReadingKey::Pair([a.min(b), a.max(b)])
     }
 
-    /// The CPUs that it speaks of.
+    /// The CPUs of the subject.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         let cpus: &[CpuId] = match self {
             ReadingKey::Pair(pair) => pair,
@@ -118,18 +118,19 @@ impl ReadingKey {
     }
 }
 
-/// A value with what is known of its error.
+/// A value and its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Value {
-    /// In the unit of the dataset, or core cycles.
+    /// The value in the unit of the dataset, or in core cycles.
     pub point: f64,
-    /// Standard deviation of its logarithm, 0.01 is about 1 %; `None` where nothing is known of it.
+    /// Standard deviation of its logarithm, where 0.01 is about 1 %; `None` if unknown.
     pub deviation: Option<f64>,
 }
 
 impl Value {
-    /// What an interval says of the error: half its width between logarithms, as so many standard deviations as its
-    /// confidence stands for. An interval that is endless, or holds less than half, says nothing.
+    /// Converts an estimate: the deviation is half the width of its interval on the logarithmic scale, divided by the
+    /// normal quantile of its confidence. It is `None` if the interval is unbounded or its confidence is below one
+    /// half.
     pub fn of(estimate: &Estimate) -> Value {
         let Estimate { point, low, high, confidence, .. } = *estimate;
         let usable = low > 0.0 && high.is_finite() && (0.5..1.0).contains(&confidence);
@@ -138,7 +139,7 @@ impl Value {
         Value { point, deviation }
     }
 
-    /// A value of which nothing more is known.
+    /// A value with an unknown error.
     pub fn bare(point: f64) -> Value {
         Value { point, deviation: None }
     }
@@ -147,11 +148,12 @@ impl Value {
 /// One result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// As read.
+    /// The value as read.
     pub value: Value,
-    /// The same in core cycles, where the core clock was measured: what outlasts a change of the clock.
+    /// The value in core cycles, which is independent of the clock frequency; `None` if the core clock was not
+    /// measured.
     pub cycles: Option<Value>,
-    /// Whether it held still: a reading that is one of several plateaus says little about another run.
+    /// Whether the value was stable: one of several plateaus predicts little about another run.
     pub steady: bool,
 }
 
@@ -185,8 +187,8 @@ named! {
 }
 
 impl Fact {
-    /// Simulated numbers and real ones are not of one world, and another C library is another program; everything
-    /// else may be the very thing that is compared.
+    /// Simulated numbers are not comparable with real ones, and another C library is another program. Any other
+    /// condition may be the subject of the comparison.
     fn weight(self) -> Weight {
         match self {
             Fact::Simulated | Fact::Libc => Weight::Refuses,
@@ -196,14 +198,14 @@ impl Fact {
 }
 
 named! {
-    /// What a mismatch does to a comparison.
+    /// The effect of a mismatch on a comparison.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Weight {
-        /// It is said: it may explain a difference.
+        /// A warning: the mismatch may explain a difference.
         Warns = "warns",
-        /// The numbers are of two different experiments: nothing is compared unless somebody insists.
+        /// The numbers come from different experiments: nothing is compared unless the user insists.
         Refuses = "refuses",
-        /// There is no sense in which the numbers could be compared.
+        /// The numbers cannot be compared in any meaningful way.
         Forbids = "forbids",
     }
 }
@@ -211,18 +213,18 @@ named! {
 /// A condition in which two sides differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs.
+    /// Name of the condition.
     pub what: String,
-    /// What A says; `None` where it does not say.
+    /// Value of A; `None` if not stated.
     pub a: Option<String>,
-    /// What B says.
+    /// Value of B; `None` if not stated.
     pub b: Option<String>,
-    /// What that does.
+    /// Its effect on the comparison.
     pub weight: Weight,
 }
 
-/// Everything known in which two sides differ, gravest first. What one side does not say is no mismatch, except whether
-/// it was simulated where the other was.
+/// All known mismatches of two sides, gravest first. A condition that only one side states is no mismatch, except that
+/// one side is simulated and the other does not state it.
 pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let facts = a.facts.keys().chain(b.facts.keys().filter(|fact| !a.facts.contains_key(fact)));
@@ -288,8 +290,8 @@ fn mismatch(what: &str, a: Option<&String>, b: Option<&String>, weight: Weight) 
     Mismatch { what: what.to_owned(), a: a.cloned(), b: b.cloned(), weight }
 }
 
-/// Everything that is reported of some CPUs, as text: equal texts, equal structure. The system's numbers of domains
-/// may change with every boot and are left out.
+/// The reported structure of some CPUs as text; equal texts mean equal structures. Domain numbers of the system are
+/// left out because they may change at every boot.
 pub(super) fn described(topology: &Topology, cpus: &CpuSet) -> String {
     let seen = topology.restricted(cpus);
     let levels = Level::ALL.into_iter().filter_map(|level| {

@@ -1,19 +1,19 @@
-//! [`Verdict`] and the rule that leads to it: different, the same, or too little to tell; [`Judged`]: numbers before the
-//! correction for many tests, and the verdict after it.
+//! [`Verdict`] and the rule that leads to it: different, the same, or undecided. [`Judged`] holds the numbers before
+//! the correction for multiple tests and the verdict after it.
 
 use super::{Difference, Possible};
 use crate::quantity::Better;
 use crate::stats::{Estimate, normal};
 
 named! {
-    /// What a comparison says.
+    /// The outcome of a comparison.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Verdict {
-        /// B is better than A, shown.
+        /// B is shown to be better than A.
         Faster = "faster",
-        /// B is worse than A, shown.
+        /// B is shown to be worse than A.
         Slower = "slower",
-        /// The difference is shown to be smaller than the least effect that counts.
+        /// The difference is shown to be smaller than the minimum effect.
         Same = "same",
         /// None of these is shown.
         CannotTell = "cannot-tell",
@@ -27,16 +27,16 @@ impl Verdict {
     }
 }
 
-/// The least relative effect that counts (`--min-effect`): 0.03 is 3 %.
+/// The minimum relative effect that counts (`--min-effect`): 0.03 is 3 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeastEffect(pub f64);
 
 impl LeastEffect {
-    /// What is asked for by default.
+    /// The default value.
     pub const DEFAULT: LeastEffect = LeastEffect(0.03);
 
-    /// The margin for values of a size: the asked share, or where they are larger the smallest visible and the smallest
-    /// interesting difference.
+    /// The margin for values of this size: the largest of the requested share, the smallest visible difference and the
+    /// smallest relevant difference.
     pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> Margin {
         let matters = (1.0 + self.0.max(negligible / value)).ln();
         let visible = (1.0 + resolution / value).ln();
@@ -44,26 +44,25 @@ impl LeastEffect {
     }
 }
 
-/// The least shift that counts, as a logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Margin {
-    /// The shift.
     pub least: f64,
-    /// Whether it is so large only because nothing smaller can be seen: what stays within it is not shown to be the same.
+    /// Whether the resolution determines the margin: a shift within it is then not shown to be zero.
     pub is_coarse: bool,
 }
 
-/// What can be seen has to be finer than so many times what counts, for two values to be shown to be the same.
+/// Largest ratio of the smallest visible difference to the smallest relevant one at which two values can be shown to be
+/// the same.
 const TOO_COARSE: f64 = 2.0;
 
-/// What decides: where a shift lies, how sure that is, and what counts. Logarithms of B ÷ A.
+/// The input of a verdict. All values are logarithms of B ÷ A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// The shift.
     pub shift: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the shift.
     pub deviation: f64,
-    /// The least shift that counts.
+    /// The minimum shift that counts.
     pub margin: f64,
 }
 
@@ -71,8 +70,8 @@ pub struct Outcome {
 pub(super) const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
 
 impl Outcome {
-    /// Different where the corrected p-value of "no difference" is small enough *and* the shift counts; the same where
-    /// its 90 % interval lies inside the margin.
+    /// Different where the corrected p-value of "no difference" is small enough *and* the shift is at least the margin;
+    /// the same where the 90 % interval of the shift is inside the margin.
     pub(super) fn verdict(&self, adjusted_p: f64, level: f64, better: Better) -> Verdict {
         if adjusted_p <= level && self.shift.abs() >= self.margin {
             let lower = self.shift < 0.0;
@@ -81,17 +80,17 @@ impl Outcome {
         if self.within() <= self.margin { Verdict::Same } else { Verdict::CannotTell }
     }
 
-    /// The farthest end of the 90 % interval: what the difference is shown to stay within.
+    /// The farther end of the 90 % interval: the bound that the difference is shown not to exceed.
     pub(super) fn within(&self) -> f64 {
         self.shift.abs() + EQUIVALENCE_Z * self.deviation
     }
 
-    /// Whether it is not ruled out that B is lower by what counts.
+    /// Whether B may be lower by at least the margin.
     pub(super) fn may_be_below(&self) -> bool {
         self.shift - EQUIVALENCE_Z * self.deviation <= -self.margin
     }
 
-    /// Whether it is not ruled out that B is higher by what counts.
+    /// Whether B may be higher by at least the margin.
     pub(super) fn may_be_above(&self) -> bool {
         self.shift + EQUIVALENCE_Z * self.deviation >= self.margin
     }
@@ -106,46 +105,37 @@ impl Outcome {
     }
 }
 
-/// Neither does the spread between pairs tell, nor do they carry intervals.
 const NO_ERROR_KNOWN: &str = "too few pairs, and none has an interval";
-/// The machine changed its state in most pairs.
 const MOVED: &str = "the machine changed state during a run";
-/// A guest's CPUs may be moved by the host.
 const FLOATS: &str = "the host may have moved the guest's CPUs";
-/// Steps of a clock, or of what was printed, hide what counts.
 const COARSE: &str = "the resolution of the numbers is too coarse";
-/// Such a pair is no witness of its own.
 const WITH_ITS_LEVEL: &str = "it is not shown to differ from its level";
-/// What needs no interval.
 const IDENTICAL: &str = "identical numbers";
 
-/// Plateaus lie at least 15 % apart: what moves a guest's level by more may be the host moving its CPUs.
+/// Plateaus are at least 15 % apart: a larger shift of the level of a guest may come from the host moving its CPUs.
 const PLATEAU: f64 = 0.14;
 
-/// What is known of a level or a cell: medians as read, and the shift in the basis of the dataset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
     pub a: f64,
     pub b: f64,
     /// ln(B ÷ A).
     pub shift: f64,
-    /// Its deviation, where anything is known of the error.
+    /// Standard deviation of the shift; `None` if the error is unknown.
     pub deviation: Option<f64>,
-    /// The least shift that counts.
     pub margin: Margin,
-    /// Whether what speaks changed its state during a run.
+    /// Whether the values changed state during a run.
     pub moved: bool,
-    /// Whether a side is a guest.
     pub guest: bool,
-    /// Whether both sides say the very same.
+    /// Whether both sides have exactly the same values.
     pub identical: bool,
 }
 
-/// Numbers before the correction, and the verdict after it.
+/// The numbers before the correction, and the verdict after it.
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
     case: Case,
-    /// `None` where nothing is known of the error.
+    /// `None` if the error is unknown.
     outcome: Option<Outcome>,
     reason: Option<&'static str>,
     q_value: f64,
@@ -171,7 +161,7 @@ impl Judged {
         self.outcome.filter(|_| self.reason.is_none()).map_or(1.0, |outcome| outcome.p_value())
     }
 
-    /// The least shift that counts, as a logarithm.
+    /// The minimum shift that counts, as a logarithm.
     pub fn least(&self) -> f64 {
         self.case.margin.least
     }
@@ -180,12 +170,13 @@ impl Judged {
         self.verdict
     }
 
-    /// Whether the shift is large enough to matter, whatever its deviation.
+    /// Whether the shift is at least the margin, whatever its deviation.
     pub fn counts(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.shift.abs() >= outcome.margin)
     }
 
-    /// A pair says no more than its level, unless it departs from that: the error that they share is no smaller in it.
+    /// Withdraws the verdict of a pair that disagrees with its level and is not shown to depart from it: the error
+    /// shared by the pairs of a level is no smaller in a single pair.
     pub fn defer_to(&mut self, level: Verdict) {
         if self.verdict.is_different() && self.verdict != level {
             (self.verdict, self.reason) = (Verdict::CannotTell, Some(WITH_ITS_LEVEL));
@@ -208,7 +199,7 @@ impl Judged {
         }
     }
 
-    /// What has not been shown to be otherwise, by the one-sided tests that show equality.
+    /// The outcomes that the one-sided tests of equivalence do not rule out.
     fn possible(&self, better: Better) -> Possible {
         let of = |below: bool, above: bool| match better {
             Better::Lower => Possible { faster: below, slower: above },
@@ -258,9 +249,9 @@ mod tests {
             (0.05, 0.01, Better::Lower, Verdict::Slower),
             (0.05, 0.01, Better::Higher, Verdict::Faster),
             (-0.05, 0.01, Better::Lower, Verdict::Faster),
-            // Proven and too small.
+            // Significant but too small.
             (0.02, 0.001, Better::Lower, Verdict::Same),
-            // Large and not proven.
+            // Large but not significant.
             (0.05, 0.04, Better::Lower, Verdict::CannotTell),
             (0.0, 0.04, Better::Lower, Verdict::CannotTell),
             (0.01, 0.01, Better::Lower, Verdict::Same),
