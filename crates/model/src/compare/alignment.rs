@@ -1,9 +1,8 @@
 //! [`Alignment`]: which values of side A are compared with which values of side B.
 //!
 //! CPU numbers alone prove nothing: machines number their CPUs differently, and one machine may renumber its CPUs after
-//! a firmware change or on another host. Pairs are compared by CPU number only where there is evidence that the numbers
-//! mean the same CPUs. Otherwise, levels with the same meaning are compared. Where no meaning is known to be the same,
-//! nothing is compared.
+//! a firmware change or on another host. Pairs are compared by CPU number only with evidence that the numbers mean the
+//! same CPUs. Otherwise, levels with the same meaning are compared; without these, nothing is.
 
 use super::likeness::Nest;
 use super::seen::{Numbering, Seen, cpus};
@@ -61,10 +60,9 @@ pub enum Likeness {
     Reported,
     /// Groups of the same sizes are nested in the same way, under other CPU numbers.
     Renumbered,
-    /// Both sides have the same number of levels and of outermost groups, and smallest groups of the same size;
-    /// intermediate groups contain different numbers of them.
+    /// Equal numbers of levels and outermost groups, equal smallest groups, but different intermediate groups.
     Kind,
-    /// A test has shown on both sides that the CPUs of the smallest groups are threads of a core. Only this level
+    /// Tests on both sides show that the CPUs of the smallest groups are threads of a core; only this level
     /// corresponds.
     Threads,
     /// On each side, all pairs are alike.
@@ -78,15 +76,13 @@ pub enum Obstacle {
     Groups,
     /// Neither side shows groups, the pairs differ by more than noise, and their patterns differ.
     Patterns,
-    /// The groups have the same shape, but nothing confirms that they have the same meaning, and their times differ too
-    /// much.
+    /// Groups have the same shape, but nothing confirms the same meaning, and their times differ too much.
     Meanings(Doubt),
     /// No groups can be inferred for A or B; `None` for a side whose groups can be inferred or that has no latencies.
     Unseen([Option<InferError>; 2]),
 }
 
-/// Largest slowdown of one machine, whatever its clock has done. Beyond this factor, similar patterns of pairs do not
-/// prove that both sides are one machine.
+/// Largest slowdown of one machine. Beyond it, similar patterns of pairs do not prove that both sides are one machine.
 const MAX_OF_ONE_MACHINE: f64 = 3.0;
 
 /// Name of a level whose groups a test has shown to be threads of a core.
@@ -108,8 +104,7 @@ impl Alignment {
     /// report or it does not divide the CPUs. In these cases, and for files, the latencies decide: the numbers match if
     /// both sides show the same groups under the same numbers, or, where neither shows groups, if all pairs are alike
     /// or resemble each other number by number. Otherwise, levels are compared that both systems report or whose groups
-    /// are nested in the same way. Levels that correspond only by their shape must also have similar times (see
-    /// [`Doubt`]).
+    /// are nested in the same way. Levels with only the same shape must also have similar times: see [`Doubt`].
     pub fn between(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::by_likeness(a, b);
         if alignment.is_known(a, b) {
@@ -137,7 +132,7 @@ impl Alignment {
         Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
     }
 
-    /// As [`Alignment::between`], but also compares levels whose times differ too much, because the user insists.
+    /// As `between`, but also compares levels whose times differ too much, because the user insists.
     pub fn forced(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::between(a, b);
         if alignment.doubts.is_empty() {
@@ -146,8 +141,7 @@ impl Alignment {
         Alignment { doubts: alignment.doubts, is_forced: true, ..Alignment::by_likeness(a, b) }
     }
 
-    /// Levels whose times differ too much for levels of the same meaning, largest factor first. They are not compared
-    /// unless the user insists.
+    /// Levels whose times differ too much, largest factor first. They are not compared unless the user insists.
     pub fn doubts(&self) -> &[Doubt] {
         &self.doubts
     }
@@ -174,7 +168,6 @@ impl Alignment {
         }
     }
 
-    /// Aligns by shape alone, without a check of the times.
     fn by_likeness(a: &Side, b: &Side) -> Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
@@ -265,8 +258,7 @@ impl Alignment {
         &self.levels
     }
 
-    /// Positions of the subjects of a side by level, where pairs are not compared one by one. A series belongs to the
-    /// level of its CPUs, whatever their numbers.
+    /// Positions of the subjects by level, for levels without common pairs. A series belongs to the level of its CPUs.
     pub(super) fn by_level<'a>(
         &self,
         side: usize,
@@ -320,8 +312,7 @@ impl Alignment {
     }
 }
 
-/// Whether pairs of the same numbers resemble each other within levels. On one machine they do, whatever its clock
-/// does.
+/// Whether pairs of the same numbers resemble each other within levels, as they do on one machine at any clock.
 fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     let common = &cpus(a) & &cpus(b);
     let seen = [a, b].map(|side| Seen::of(side, &common).and_then(Result::ok));
@@ -345,7 +336,6 @@ pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topol
     })
 }
 
-/// Whether the report separates some of these CPUs from others.
 fn divides(topology: &Topology, cpus: &CpuSet) -> bool {
     let seen = topology.restricted(cpus);
     let divides =

@@ -57,8 +57,7 @@ impl Shown {
         self.levels.len() <= MAX_NAMED
     }
 
-    /// The levels with the smallest and the largest shift, by absolute value where a difference is shown; `None` if
-    /// there are no levels.
+    /// The levels with the smallest and the largest shift, by absolute value where a difference is shown.
     pub fn extremes(&self, comparison: &Comparison) -> Option<[ShownLevel; 2]> {
         let size = |level: &&ShownLevel| {
             let shift = level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p());

@@ -62,8 +62,7 @@ pub struct DatasetComparison {
 }
 
 impl DatasetComparison {
-    /// The words for a worse and a better B: slower and faster for times and rates; a variation is less stable or
-    /// steadier.
+    /// The words for a worse and a better B: slower and faster, or less stable and steadier for a variation.
     pub fn called(&self) -> [&'static str; 2] {
         match self.quantity.as_str() {
             "one_way_variation" => ["less stable", "steadier"],
@@ -96,8 +95,7 @@ pub struct Difference {
     pub a: f64,
     /// Value of B, likewise.
     pub b: f64,
-    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval; the interval is unbounded if the error is
-    /// unknown.
+    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval, which is unbounded if the error is unknown.
     pub shift: Estimate,
     /// Corrected p-value of "no difference".
     pub q_value: f64,
@@ -107,8 +105,7 @@ pub struct Difference {
     pub within: Option<f64>,
     /// The minimum relative difference that counts here.
     pub least: f64,
-    /// Why the comparison is undecided, if the reason is not just a large error; or why the sides are the same, if no
-    /// interval shows it.
+    /// Why the comparison is undecided, beyond a large error, or why the sides are the same without an interval.
     pub reason: Option<&'static str>,
     /// Whether, at 5 %, B may be better, and may be worse, by at least the margin.
     pub possible: Possible,
@@ -147,9 +144,8 @@ pub struct LevelDifference {
 }
 
 impl LevelDifference {
-    /// Core clock of B ÷ that of A − 1, derived from the shifts as read and in cycles (nanoseconds are cycles ÷ clock).
-    /// `None` where one of them is unknown. Never below −1: a clock cannot fall by more than 100 %, however much longer
-    /// everything takes.
+    /// Core clock of B ÷ that of A − 1, derived from the shifts as read and in cycles (nanoseconds are cycles ÷ clock);
+    /// above −1, because no clock falls by 100 %. `None` where one of them is unknown.
     pub fn clock(&self) -> Option<f64> {
         let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
         (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)

@@ -26,17 +26,15 @@ use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
 use std::collections::BTreeMap;
 
-/// Family-wise error of all level verdicts of a comparison.
 const FAMILY_ERROR: f64 = 0.01;
-/// False discovery rate of cells called different.
 const FALSE_DISCOVERIES: f64 = 0.05;
 /// False discovery rate of cells that depart from their level. It is lower because no common error widens the null
 /// distribution there, and pairs have longer tails than a normal variable.
 const FALSE_DEPARTURES: f64 = 0.01;
 
 /// Compares two sides. Datasets of equal names are matched; if each side has a single dataset, these are matched
-/// whatever their names. Datasets without a value on either side are left out; where pairs are compared with
-/// themselves, so are levels without a pair on both sides.
+/// whatever their names. Datasets without values are left out; in comparisons by pair, so are levels without a common
+/// pair.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
@@ -69,7 +67,6 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
 /// The verdicts that one p-value decides: the first provides the p-value, the others share it.
 type Question<'d> = (Better, Vec<&'d mut Judged>);
 
-/// Corrects the p-values of all datasets together and draws the verdicts.
 fn correct<'d>(
     questions: impl Iterator<Item = Question<'d>>,
     method: impl Fn(&[f64]) -> Vec<f64>,
@@ -95,7 +92,6 @@ struct Draft<'a> {
     basis: Basis,
     names: Vec<Named>,
     levels: Vec<Judged>,
-    /// The common verdict of all levels, if they changed alike.
     together: Option<Judged>,
     alone: Vec<LevelAlone>,
     keys: Vec<(&'a ReadingKey, usize)>,

@@ -169,8 +169,7 @@ impl Levels {
         }
     }
 
-    /// Number of pairs of CPUs of a series at each level: among all its CPUs, and with its first CPU, which has a role
-    /// of its own.
+    /// Number of pairs of CPUs of a series at each level: among all its CPUs, and with its first, special one.
     pub(super) fn level_counts(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
         let mut counts = [BTreeMap::new(), BTreeMap::new()];
         for (index, first) in series.cpus.iter().enumerate() {
@@ -209,8 +208,8 @@ impl Levels {
 
     /// The column of a level in a table of many sides: a rank, nearest first, and the name. Reported levels keep their
     /// name. The number of an inferred level only states its position: the finest groups may be threads of a core on
-    /// one machine and a die on another. Therefore groups of two, which can be threads of a core, have a column of
-    /// their own, and larger groups follow in order.
+    /// one machine and a die on another. Groups of two, which can be threads, have a column of their own; larger groups
+    /// follow.
     pub(super) fn column(&self, level: &str) -> (u32, GroupLevel) {
         let known = self
             .observed()
@@ -230,7 +229,6 @@ impl Levels {
         }
     }
 
-    /// Sizes of the groups of an inferred level, ascending; empty for any other level.
     pub(super) fn sizes(&self, level: &str) -> Vec<usize> {
         let known = self.observed().and_then(|observed| observed.iter().find(|known| known.name == level));
         let mut sizes: Vec<usize> =

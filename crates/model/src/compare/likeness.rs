@@ -73,7 +73,6 @@ fn medians(dataset: &Dataset, levels: &Levels) -> BTreeMap<String, f64> {
 /// A CPU, or a group with its parts. Equal nests are the same structure up to CPU numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Nest {
-    /// The parts, in ascending order; empty for a CPU.
     parts: Vec<Nest>,
 }
 
@@ -111,7 +110,7 @@ impl Nest {
         self.parts.len() == other.parts.len() && self.is_alike(other)
     }
 
-    /// As [`Nest::is_like`], but the number of parts may differ, unless the parts are CPUs.
+    /// As `is_like`, but the number of parts may differ, unless the parts are CPUs.
     fn is_alike(&self, other: &Nest) -> bool {
         match (self.one_kind(), other.one_kind()) {
             (Some(mine), Some(theirs)) if mine.parts.is_empty() && theirs.parts.is_empty() => {
@@ -122,7 +121,6 @@ impl Nest {
         }
     }
 
-    /// The common structure of all parts; `None` if they differ.
     fn one_kind(&self) -> Option<&Nest> {
         let first = self.parts.first()?;
         self.parts.iter().all(|part| part == first).then_some(first)

@@ -15,8 +15,7 @@ use std::collections::BTreeMap;
 pub(super) const NEGLIGIBLE_NS: f64 = 0.3;
 /// Smallest visible number of clock steps over the round trips of a batch.
 const VISIBLE_STEPS: f64 = 3.0;
-/// Minimum relative error of the median of a distribution of single events: it represents one run, whose variation its
-/// counts do not show.
+/// Minimum relative error of the median of single events: its counts do not show the variation between runs.
 pub(super) const SERIES_FLOOR: f64 = 0.02;
 
 /// Converts a latency run: one dataset for each map, one for each imitated tool, and one for the tails.

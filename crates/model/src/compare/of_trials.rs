@@ -10,12 +10,10 @@ use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
-/// Minimum number of pairs with equal parameters that form a matrix, judged by relation and by pair. Fewer pairs are
-/// representatives and are judged one by one.
+/// Minimum number of pairs with equal parameters that form a matrix; fewer pairs are judged one by one.
 const MATRIX: usize = 7;
 
-/// Converts a run of trials: one dataset for each set of parameters with many pairs, and one for each value of the
-/// others.
+/// Converts a run of trials: one dataset for each parameter set with many pairs, and one for each other value.
 pub fn of_series(
     environment: &Environment,
     topology: &Topology,
@@ -258,7 +256,6 @@ mod tests {
         };
         assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
         assert_eq!(columns([&a, &a, &a]), ["kind=mutex 0-1", "kind=mutex 0-2"]);
-        // If one side does not report the relations, all trials are unmatched.
         let flat = side(vec![mutex([0, 1], 4_000.0)]);
         let comparison = compare(&a, &flat, &Alignment::between(&a, &flat), LeastEffect::DEFAULT);
         let dataset = &comparison.datasets[0];

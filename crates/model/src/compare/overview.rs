@@ -18,8 +18,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
     /// Columns, nearest pairs first: reported relations; `groups-of-2`, `larger-groups-1` and so on, and `across` for
-    /// inferred groups; `all`; series. Levels that are not known to have the same meaning have separate columns, such
-    /// as `groups-of-2-kind-1` and `groups-of-2-kind-2`.
+    /// inferred groups; `all`; series. Levels that may differ in meaning are separate, such as `groups-of-2-kind-1` and
+    /// `-kind-2`.
     pub groups: Vec<OverviewGroup>,
     /// One row for each dataset of each side, in the given order.
     pub rows: Vec<OverviewRow>,
@@ -75,7 +75,6 @@ type Column = (u32, OverviewGroup);
 
 struct Members {
     level: String,
-    /// The levels of the pairs of its CPUs.
     levels: BTreeSet<String>,
     values: Vec<f64>,
 }
@@ -139,8 +138,7 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     Overview { groups: names.into_iter().map(|(_, group)| group).collect(), rows }
 }
 
-/// Whether all reports agree that equal numbers are the same CPUs. Series are then named by their CPUs, otherwise by
-/// the relation of their CPUs.
+/// Whether all reports agree that equal numbers are the same CPUs, so that series can be named by their CPUs.
 fn are_alike(sides: &[(&Side, Levels)]) -> bool {
     let mut reports = sides.iter().map(|(side, _)| {
         let topology = side.topology.as_ref()?;
@@ -157,7 +155,6 @@ fn of_group(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Option<Gr
     Some(GroupMedian { level, sizes, median: median_in_place(&mut values)?, range, pairs })
 }
 
-/// Classifies sides by the meaning of their levels.
 pub(super) struct Kinds<'a> {
     sides: &'a [(&'a Side, Levels)],
     /// For each side with inferred groups, the number of its kind, from 1.

@@ -1,5 +1,4 @@
-//! [`Seen`]: the structure that the latencies of a side show, and whether two sides show the same structure under the
-//! same CPU numbers.
+//! [`Seen`]: the structure that the latencies of a side show, for comparison with that of another side.
 
 use super::{Dataset, Levels, ReadingKey, Side};
 use crate::infer::{Findings, InferError, InferredLevel, Observation, Refusal, Shape, Standing, Structure};
@@ -18,7 +17,6 @@ const COMMON_VARIANCE: f64 = 0.5;
 /// Minimum number of pairs: fewer may resemble each other by chance.
 const PAIRS_THAT_RESEMBLE: usize = 10;
 
-/// The structure that the latencies of a side show.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub structure: Structure,
@@ -30,8 +28,7 @@ pub(super) struct Seen {
 /// Whether equal numbers mean the same CPUs, according to the latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numbering {
-    /// The same groups have the same numbers, or the pairs resemble each other number by number, or all pairs are
-    /// alike.
+    /// The same groups have the same numbers, or the pairs resemble each other by number, or all pairs are alike.
     Same,
     /// Groups of one side are not present in the other.
     Other,
@@ -40,8 +37,7 @@ pub(super) enum Numbering {
 }
 
 impl Seen {
-    /// Infers the structure of some CPUs from the first latency matrix of a side, without cells that changed state
-    /// during the run. `None` for a side without latencies.
+    /// Infers the structure of some CPUs from the first latency matrix of a side, without cells that changed state.
     pub fn of(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<Seen, InferError>> {
         let cells = latencies(side, cpus)?;
         let flat = Topology::flat(CpuSet::new());
@@ -55,7 +51,6 @@ impl Seen {
         })
     }
 
-    /// The result of the execution test on the smallest groups.
     pub fn finest(&self) -> Option<Execution> {
         self.structure.levels.first()?.execution
     }
@@ -73,8 +68,7 @@ impl Seen {
             (false, false) if self.resembles(other) => Numbering::Same,
             (false, false) => Numbering::Unknown,
             _ if self.cuts(other) => Numbering::Other,
-            // On one machine, chance hides levels from only one side; if each side has levels that the other lacks,
-            // these are two machines.
+            // On one machine, chance hides levels from only one side; otherwise, these are two machines.
             _ if !(self.is_part_of(other) || other.is_part_of(self)) => Numbering::Other,
             _ if self.holds_in(other) && other.holds_in(self) => Numbering::Same,
             _ => Numbering::Other,
@@ -128,7 +122,6 @@ impl Seen {
         })
     }
 
-    /// Whether all pairs are alike.
     pub fn is_uniform(&self) -> bool {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
@@ -158,8 +151,7 @@ impl Seen {
                  (Some(own), Some(theirs)) if theirs >= PRONOUNCED * own)
     }
 
-    /// The step of a level, or of one of its groups, in the given cells: the median latency of pairs that leave a group
-    /// relative to that of pairs inside one, as a logarithm.
+    /// Median latency of pairs that leave a group of the level relative to that of pairs inside one, as a logarithm.
     fn step(&self, cells: &Matrix<Option<Observation>>, level: usize, group: Option<&CpuSet>) -> Option<f64> {
         let (mut inside, mut across) = (Vec::new(), Vec::new());
         for (row, column, cell) in cells.iter() {
@@ -183,10 +175,9 @@ impl Seen {
         self.resembles_inside(other, &Levels::one())
     }
 
-    /// As [`Seen::resembles`], but within each level, where pairs differ by their position on a chip and by single
-    /// CPUs. Two runs of a simulated machine have a correlation of 0.97 within levels. Few pairs of published machines
-    /// of different models with the same groups reach the required correlation (two generations of one design reach
-    /// 0.94).
+    /// As `resembles`, but within each level, where pairs differ by their position on a chip and by single CPUs. Two
+    /// runs of a simulated machine have a correlation of 0.97 within levels. Few pairs of published machines of
+    /// different models with the same groups reach the required correlation (two generations of one design: 0.94).
     pub fn resembles_inside(&self, other: &Seen, levels: &Levels) -> bool {
         let mut by_level: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
         for (row, column, mine) in self.cells.iter().filter(|(row, column, _)| row > column) {
@@ -219,7 +210,6 @@ fn united(groups: &[CpuSet], others: &[CpuSet]) -> Vec<CpuSet> {
     all
 }
 
-/// The rank of each value; equal values share one.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -333,7 +323,6 @@ mod tests {
 
     #[test]
     fn without_groups_the_pairs_have_to_resemble_each_other() {
-        // A row of CPUs in which latency grows with distance.
         let row = |offset: u32, seed: u64| {
             seen(move |row, column| {
                 let far = f64::from(((row + offset) % 8).abs_diff((column + offset) % 8));

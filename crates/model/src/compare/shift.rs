@@ -1,10 +1,9 @@
-//! The shift of a level or a cell from one side to the other and its uncertainty: for pairs compared with themselves,
-//! and for medians of levels with different pairs.
+//! The shift of a level or a cell from one side to the other and its uncertainty.
 //!
 //! A slow CPU is slow in all of its pairs, so the pairs of a level are not independent: at most half as many pairs as
-//! CPUs share no CPU. Where the pairs of the two sides differ, the spread between pairs, which contains differences
-//! between pairs of the machine as well as chance, is divided by this smaller number. Small differences between two
-//! machines therefore cannot be decided.
+//! CPUs share no CPU. Where the pairs of the two sides differ, the spread between pairs, which contains differences of
+//! the machine as well as chance, is divided by this smaller number. Small differences between machines therefore
+//! cannot be decided.
 
 use super::verdict::{Case, EQUIVALENCE_Z, Judged, Margin};
 use super::{Basis, Dataset, Reading, ReadingKey, Value};
@@ -22,7 +21,6 @@ pub(super) struct Joined<'a> {
     /// ln(B ÷ A) in the basis, and its deviation where it is known on both sides.
     shift: f64,
     deviation: Option<f64>,
-    /// Whether all common subjects have equal values.
     in_equal_datasets: bool,
 }
 
@@ -78,7 +76,6 @@ pub(super) fn steady<'m, 'a>(members: &'m [&'m Joined<'a>]) -> impl Iterator<Ite
     members.iter().copied().filter(|joined| joined.steady())
 }
 
-/// Random error of the pairs of a level.
 pub(super) struct Noise {
     cell: Option<f64>,
     /// Median deviation according to the intervals of the pairs, if the spread between pairs decides.
@@ -97,7 +94,7 @@ impl Noise {
         Noise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
     }
 
-    /// Deviation of the shift of this pair without the common part: that of its level, wider if its own intervals are
+    /// Deviation of the shift of this pair without the common part: that of its level, widened if its own intervals are
     /// wider; in a small level, that of its own intervals.
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
         Some(match (self.typical, joined.deviation) {
@@ -113,8 +110,7 @@ impl Noise {
     }
 }
 
-/// The pairs that determine the shift of a level: those that did not change state; all pairs if there are none or if
-/// all are identical.
+/// The pairs that determine the shift of a level: those with a stable state; all, if none is or all are identical.
 pub(super) fn telling<'a>(members: &[&'a Joined<'a>]) -> Vec<&'a Joined<'a>> {
     let still: Vec<&Joined<'_>> = members.iter().copied().filter(|joined| joined.steady()).collect();
     let all_tell = still.is_empty() || members.iter().all(|joined| joined.identical());
@@ -216,7 +212,6 @@ struct LevelSummary {
     median: f64,
     location: f64,
     deviation: Option<f64>,
-    /// Whether every pair has an interval.
     all_known: bool,
     moved: usize,
     /// Number of these pairs that are left out.
@@ -290,11 +285,9 @@ pub(super) fn judge_apart(
 
 /// Minimum number of values whose spread is precise enough to decide.
 pub(super) const VALUES_THAT_TELL: usize = 20;
-/// Minimum number of values whose spread can be used with Student's t (1908). The spread of five values is itself off
-/// by a third.
+/// Minimum number of values for Student's t (1908): the spread of five values is itself off by a third.
 const MIN_VALUES: usize = 6;
-/// Values farther than this many deviations (1.48 MAD) from the median were disturbed, and are no evidence of the
-/// spread of the others.
+/// Values farther than this many deviations (1.48 MAD) from the median were disturbed and do not count.
 const GROSS: f64 = 10.0;
 /// Two runs on one idle host reproduce the median of a level within 1 %, so their difference has a deviation of 0.7 %.
 const SHARED_BY_A_RUN: f64 = 0.007;
@@ -349,7 +342,6 @@ mod tests {
         let mean = values[..6].iter().sum::<f64>() / 6.0;
         let plain = (values[..6].iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 5.0).sqrt();
         assert!(six > 1.5 * plain && (0.07..0.14).contains(&many), "{six} {plain} {many}");
-        // A single value needs an interval.
         assert_eq!(scatter(&values[..1], &[0.02]), Some(0.02));
     }
 
@@ -361,7 +353,6 @@ mod tests {
             let mean = shifts.iter().sum::<f64>() / 6.0;
             mean.abs() > normal::quantile(FAR_OUT) * scatter(&shifts, &[]).unwrap() / 6f64.sqrt()
         });
-        // 1 % of 20,000 are 200.
         let wrong = wrong.count();
         assert!((150..250).contains(&wrong), "{wrong} of {trials}");
     }

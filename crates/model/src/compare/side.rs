@@ -1,5 +1,4 @@
-//! [`Side`], [`Dataset`] and [`Reading`]: results in the form in which they are compared. [`Mismatch`]: a difference
-//! between the conditions of two sides, and its weight.
+//! [`Side`], [`Dataset`] and [`Reading`]: results in comparable form. [`Mismatch`]: a differing condition.
 
 use super::{Unmatched, seen};
 use crate::latency::ExecutionTest;
@@ -40,8 +39,7 @@ pub struct Dataset {
     pub unit: String,
     /// Which direction is better.
     pub better: Better,
-    /// How it was measured, as names and values: kernel, regime, parameters. Different values are a different
-    /// experiment.
+    /// How it was measured, as names and values: kernel, regime, parameters. Other values are another experiment.
     pub traits: Vec<(&'static str, String)>,
     /// Smallest visible difference, in `unit`: the step of the clock or of the printed numbers.
     pub resolution: f64,
@@ -52,8 +50,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Whether a value can be used in a ratio: above zero and within the measurable range. Ten picoseconds are less
-    /// than a cycle of any core.
+    /// Whether a value can be used in a ratio: above zero and measurable. No core has a cycle of ten picoseconds or
+    /// less.
     pub fn has_ratio(&self, value: f64) -> bool {
         let least = if self.unit == "ns" { 0.01 } else { 1e-12 };
         (least..=1e18).contains(&value)
@@ -129,8 +127,7 @@ pub struct Value {
 
 impl Value {
     /// Converts an estimate: the deviation is half the width of its interval on the logarithmic scale, divided by the
-    /// normal quantile of its confidence. It is `None` if the interval is unbounded or its confidence is below one
-    /// half.
+    /// normal quantile of its confidence; `None` for an unbounded interval or one of a confidence below 0.5.
     pub fn of(estimate: &Estimate) -> Value {
         let Estimate { point, low, high, confidence, .. } = *estimate;
         let usable = low > 0.0 && high.is_finite() && (0.5..1.0).contains(&confidence);
@@ -150,8 +147,7 @@ impl Value {
 pub struct Reading {
     /// The value as read.
     pub value: Value,
-    /// The value in core cycles, which is independent of the clock frequency; `None` if the core clock was not
-    /// measured.
+    /// The value in core cycles, which is independent of the clock frequency; `None` if the core clock is unknown.
     pub cycles: Option<Value>,
     /// Whether the value was stable: one of several plateaus predicts little about another run.
     pub steady: bool,
@@ -187,8 +183,7 @@ named! {
 }
 
 impl Fact {
-    /// Simulated numbers are not comparable with real ones, and another C library is another program. Any other
-    /// condition may be the subject of the comparison.
+    /// Simulated and real numbers, and results of different C libraries, are incomparable; others may be the subject.
     fn weight(self) -> Weight {
         match self {
             Fact::Simulated | Fact::Libc => Weight::Refuses,

@@ -35,8 +35,7 @@ impl LeastEffect {
     /// The default value.
     pub const DEFAULT: LeastEffect = LeastEffect(0.03);
 
-    /// The margin for values of this size: the largest of the requested share, the smallest visible difference and the
-    /// smallest relevant difference.
+    /// The margin: the largest of the requested share and the smallest visible and relevant differences.
     pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> Margin {
         let matters = (1.0 + self.0.max(negligible / value)).ln();
         let visible = (1.0 + resolution / value).ln();
@@ -51,8 +50,7 @@ pub(super) struct Margin {
     pub is_coarse: bool,
 }
 
-/// Largest ratio of the smallest visible difference to the smallest relevant one at which two values can be shown to be
-/// the same.
+/// Largest ratio of the smallest visible to the smallest relevant difference at which values can be the same.
 const TOO_COARSE: f64 = 2.0;
 
 /// The input of a verdict. All values are logarithms of B ÷ A.
@@ -85,17 +83,14 @@ impl Outcome {
         self.shift.abs() + EQUIVALENCE_Z * self.deviation
     }
 
-    /// Whether B may be lower by at least the margin.
     pub(super) fn may_be_below(&self) -> bool {
         self.shift - EQUIVALENCE_Z * self.deviation <= -self.margin
     }
 
-    /// Whether B may be higher by at least the margin.
     pub(super) fn may_be_above(&self) -> bool {
         self.shift + EQUIVALENCE_Z * self.deviation >= self.margin
     }
 
-    /// Two-sided p-value of "no difference".
     pub(super) fn p_value(&self) -> f64 {
         if self.deviation > 0.0 {
             2.0 * normal::below(-self.shift.abs() / self.deviation)
@@ -127,15 +122,12 @@ pub(super) struct Case {
     /// Whether the values changed state during a run.
     pub moved: bool,
     pub guest: bool,
-    /// Whether both sides have exactly the same values.
     pub identical: bool,
 }
 
-/// The numbers before the correction, and the verdict after it.
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
     case: Case,
-    /// `None` if the error is unknown.
     outcome: Option<Outcome>,
     reason: Option<&'static str>,
     q_value: f64,
