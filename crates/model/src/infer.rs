@@ -1,11 +1,11 @@
-//! Inference: which CPUs belong together, from the latencies alone.
+//! Inference of groups of CPUs from latencies alone.
 //!
-//! The steps are those of docs/topology.md, a file each but for what belongs to one: `distances` (logarithms, one value per
-//! pair), `contradictions` (pairs that third CPUs show to be wrong), `tree` (average linkage, and its groups judged one by
-//! one), `levels` (groups that belong together), `clear` (cuts of which the whole matrix speaks), `repair` (leftovers
-//! divided again), `guard` (groups of chance, the scatter of the outside, what a whole machine cannot have), `suspects`
-//! (what the levels do not explain), `agreement` (what a source reports beside it), `findings` (what the finest level is,
-//! where a test says so). [`infer`] goes through them; nothing here draws a random number or keeps a state.
+//! The steps follow docs/topology.md; most have a file each: `distances` (logarithms, one value per pair),
+//! `contradictions` (pairs that third CPUs show to be wrong), `tree` (average linkage and solid groups), `levels`
+//! (groups that form a level), `clear` (cuts supported by the whole matrix), `repair` (leftover CPUs divided again),
+//! `guard` (rejection of random groups and impossible levels), `suspects` (cells that the levels do not explain),
+//! `agreement` (comparison with reported levels), `findings` (results of execution tests for the finest level).
+//! [`infer`] runs them; nothing here draws random numbers or keeps state.
 
 mod agreement;
 mod clear;
@@ -38,13 +38,13 @@ use std::collections::BTreeSet;
 use suspects::Blocks;
 use tree::Tree;
 
-/// Cells that scatter less than this around one value are alike; more is more than noise and slices explain.
+/// Maximum scatter of cells that are considered equal; more cannot come from noise and slices alone.
 const UNIFORM: f64 = 0.06;
-/// Where more than one of so many pairs lie apart from the others, all are not alike: cores of several kinds.
+/// Cells are not equal if more than one in this number of pairs is an outlier, as with cores of several kinds.
 const MAX_UNLIKE: usize = 10;
-/// Two values of a coarse clock differ where this many steps lie between them: each may be one of two.
+/// Minimum difference of two values of a coarse clock, in steps: each value may be one of two.
 const STEPS_APART: f64 = 1.5;
-/// Fewer CPUs than this make no mesh that could be told from anything else: ten pairs or fewer.
+/// Minimum number of CPUs of a recognisable mesh: fewer have at most ten pairs.
 const MIN_OF_A_MESH: usize = 6;
 
 /// Finds out which CPUs belong together.
@@ -68,8 +68,8 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
     infer_of_step(observed, 0.0)
 }
 
-/// The same of values that a clock with this step has shown, in their unit: groups that are one step nearer inside than
-/// on their way to others of the next coarser level that stands are what the clock has made, and no level.
+/// As [`infer`], for values of a clock with this step, in their unit. Groups whose inside is just one step nearer than
+/// the way to others in the next coarser accepted level are artefacts of the clock, and no level.
 ///
 /// # Errors
 /// As [`infer`].
@@ -100,20 +100,17 @@ pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Resul
     })
 }
 
-/// What the steps found, levels finest first.
 struct Found {
-    /// Before the guard: what cells are held against while some may be disturbed.
+    /// Levels before the guard, for the detection of disturbed cells.
     proposed: Vec<Partition>,
-    /// What stands.
     levels: Vec<Partition>,
     /// Groups that are no level.
     hints: Vec<Alone>,
 }
 
-/// A group that stands out alone, by position.
 struct Alone {
     group: Vec<usize>,
-    /// The one CPU outside it, where there is one.
+    /// The only CPU outside it, if there is just one.
     but: Option<usize>,
 }
 
@@ -125,7 +122,7 @@ impl Found {
         guard::drop_chance_groups(&mut proposed, &solid, &tree, distances);
         repair::repair(&mut proposed, distances);
         let (mut levels, mut hints): (Vec<Partition>, Vec<Alone>) = (Vec::new(), Vec::new());
-        // Coarse to fine: what a level is compared with ends at the groups of the next coarser one that stands.
+        // Coarse to fine, because a level is compared within the groups of the next coarser accepted one.
         for (index, level) in proposed.iter().enumerate().rev() {
             let finer = index.checked_sub(1).map(|finer| &proposed[finer]);
             let coarser = levels.last();
@@ -135,7 +132,7 @@ impl Found {
             {
                 continue;
             }
-            // "All but the slow CPU" is no cluster, and groups that a finer level has say nothing new.
+            // "All but the slow CPU" is no cluster, and groups that a finer level also has are no new information.
             let known =
                 |group: &Vec<usize>| proposed[..index].iter().any(|finer| finer.groups().contains(group));
             let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
@@ -152,9 +149,8 @@ impl Found {
         found
     }
 
-    /// Drops levels that no more than a step of the clock sets apart, and those whose pairs all read 0, which is no
-    /// latency. From the coarsest down: each is compared with the next coarser that stands, since of a chain of levels one
-    /// step apart those two steps apart do differ.
+    /// Drops levels separated by at most a step of the clock, and those whose pairs all read 0, which is no latency.
+    /// Starts with the coarsest: in a chain of levels one step apart, those two steps apart do differ.
     fn drop_steps(&mut self, step: f64, distances: &Distances) -> Vec<InferredLevel> {
         let is_step = |level: &InferredLevel| {
             let apart = level.across.zip(level.inside).map(|(across, inside)| across - inside.point);
@@ -173,8 +169,8 @@ impl Found {
         dropped
     }
 
-    /// The doubtful pairs of which the levels do not explain all, since none joins a pair, or a group holds one CPU of a pair
-    /// and not the other. Such groups rest on a choice that nothing supports: they are dropped.
+    /// Returns all doubtful pairs if the levels leave one of them unexplained: no level joins it, or a group contains
+    /// only one of its CPUs. Such groups depend on an arbitrary choice and are dropped.
     fn drop_open(&mut self, distances: &Distances) -> Vec<[usize; 2]> {
         let splits = |group: &[usize], [a, b]: [usize; 2]| group.contains(&a) != group.contains(&b);
         let is_split = |pair: [usize; 2]| {
@@ -194,7 +190,7 @@ impl Found {
                     level.groups().iter().cloned().partition(|group| is_chosen(group));
                 let doubted: BTreeSet<usize> =
                     gone.iter().flatten().chain(open.iter().flatten()).copied().collect();
-                // What is left of a level as one group is none, as above.
+                // A single remaining group is no level, as above.
                 if !gone.is_empty() {
                     *level = Partition::new(distances.len(), if kept.len() > 1 { kept } else { Vec::new() });
                 }
@@ -205,7 +201,7 @@ impl Found {
         open
     }
 
-    /// What the whole matrix says stands above what sizes suggest.
+    /// Adds clear cuts, which override levels found by sizes.
     fn take(&mut self, candidates: &[(Partition, f64)], distances: &Distances) {
         let mut clear: Vec<Partition> = Vec::new();
         for (partition, gap) in candidates.iter().rev() {
@@ -237,7 +233,7 @@ impl Found {
         if clear.is_empty() {
             return;
         }
-        // One group more than the others have is none, as above.
+        // A level with just one group that others lack is no level, as above.
         let all = self.levels.clone();
         self.levels.retain(|level| {
             let others = || all.iter().filter(|other| other.groups() != level.groups());
@@ -248,18 +244,16 @@ impl Found {
     }
 }
 
-/// Adds a level, and takes out those that cut across it.
+/// Adds a level and removes those that partially overlap it.
 fn insert(levels: &mut Vec<Partition>, level: &Partition) {
     if !levels.iter().any(|known| known.groups() == level.groups()) {
         levels.retain(|known| known.is_within(level) || level.is_within(known));
         levels.push(level.clone());
-        // Nested levels cover different numbers of pairs.
         levels.sort_by_key(Partition::pairs);
     }
 }
 
 impl Alone {
-    /// A group inside the group of a coarser level that holds it.
     fn within(coarser: Option<&Partition>, group: &[usize], cpus: usize) -> Alone {
         let home = |cpu: usize| coarser.is_none_or(|coarser| coarser.joins(cpu, group[0]));
         let others: Vec<usize> = (0..cpus).filter(|cpu| home(*cpu) && !group.contains(cpu)).collect();
@@ -358,8 +352,7 @@ fn shape(found: &Found, suspects: &[Suspect], distances: &Distances) -> Shape {
     }
 }
 
-/// Deviation of a normal distribution whose middle nine tenths are as wide as those of the cells: a tenth of them may be
-/// disturbed, and no more than that may lie anywhere where all are called alike.
+/// Deviation of a normal distribution with the same central 90 % as the cells: a tenth of them may be disturbed.
 fn scatter(distances: &Distances) -> f64 {
     let n = distances.len();
     let mut cells: Vec<f64> = (0..n)
@@ -375,50 +368,50 @@ fn scatter(distances: &Distances) -> f64 {
 /// Why nothing can be inferred from a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InferError {
-    /// Two CPUs have one pair, and one number has no structure.
+    /// Fewer than three CPUs: a single value has no structure.
     TooFew {
         /// CPUs of the matrix.
         cpus: usize,
     },
-    /// A cell that no measurement gives.
+    /// A value that no measurement gives.
     Impossible {
         /// Initiator.
         from: CpuId,
         /// Responder.
         to: CpuId,
-        /// What stands there.
+        /// The value.
         value: f64,
     },
     /// Too few of the pairs have a value.
     TooSparse {
         /// Pairs with a value.
         known: usize,
-        /// Pairs.
+        /// All pairs.
         of: usize,
     },
 }
 
-/// What inference needs to know of a pair of CPUs.
+/// The input of the inference for a pair of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// Half round trip, in any unit that is one for the whole matrix.
+    /// Half round trip, in any unit common to the whole matrix.
     pub value: f64,
-    /// Half the width of its interval as a share of the value; 0 where nobody said.
+    /// Half width of its interval as a share of the value; 0 if unknown.
     pub half_width: f64,
 }
 
 impl Observation {
-    /// A value of which nothing more is known, as in a file of another tool.
+    /// A value without an interval, as in a file of another tool.
     pub fn bare(value: f64) -> Observation {
         Observation { value, half_width: 0.0 }
     }
 
-    /// A measured cell. One whose CPU moved tells nothing about CPUs.
+    /// Converts a measured cell. `None` if a CPU of the pair moved.
     pub fn of_cell(value: &CellValue) -> Option<Observation> {
         Observation::of(&value.latency_ns, value.flags)
     }
 
-    /// The same of a cell of which nothing but the number and its flags is at hand.
+    /// As `of_cell`, from the number and its flags.
     pub fn of(latency_ns: &Estimate, flags: Flags) -> Option<Observation> {
         let half_width = latency_ns.relative_reach();
         (!flags.contains(Flag::Migrated)).then_some(Observation {

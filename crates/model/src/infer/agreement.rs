@@ -1,90 +1,89 @@
-//! [`Agreement`]: what a source reports about groups of CPUs, held against what the latencies show.
+//! [`Agreement`]: comparison of the groups of CPUs that a source reports with the inferred groups.
 
 use super::{Observation, Structure};
 use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Topology};
 use std::collections::BTreeMap;
 
-/// Cells that are shown as evidence for a conflict, at most.
+/// Maximum number of cells listed as evidence of a conflict.
 const EVIDENCE: usize = 6;
 
 named! {
-    /// How a reported level stands to what the latencies show.
+    /// The relation of a reported level to the inferred levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Standing {
-        /// An inferred level has exactly these groups; or they are one and a single CPU, and just that CPU is far from the
+        /// An inferred level has exactly these groups, or the only CPU outside a reported group is also far from the
         /// rest.
         Agree = "agree",
-        /// Inside its groups the latencies show a level that no reported one has.
+        /// Inside its groups, the latencies show a level that is not reported.
         Coarser = "coarser",
         /// It divides further than the latencies show, or has groups that they do not show.
         Finer = "finer",
-        /// Groups cut across inferred ones.
+        /// Groups partially overlap inferred ones.
         Conflict = "conflict",
-        /// The latencies show nothing at this level: neither for nor against it.
+        /// The latencies show nothing for or against this level.
         NotVisible = "not-visible",
     }
 }
 
-/// A report and a machine or matrix beside it that are of different CPUs: nothing shows that they are of one machine.
+/// The CPUs of a report and of a matrix that are not the same: nothing shows that both are of one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCpus {
-    /// Those of the report.
+    /// CPUs of the report.
     pub reported: CpuSet,
-    /// Those with latencies.
+    /// CPUs with latencies.
     pub measured: CpuSet,
 }
 
 impl OtherCpus {
-    /// `None` where both have the same CPUs.
+    /// `None` if both have the same CPUs.
     pub fn between(reported: &Topology, measured: &[CpuId]) -> Option<OtherCpus> {
         let (reported, measured) = (reported.cpus().clone(), measured.iter().copied().collect());
         (reported != measured).then_some(OtherCpus { reported, measured })
     }
 }
 
-/// A cell that speaks against a reported group.
+/// A cell that contradicts a reported group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// The pair.
     pub pair: [CpuId; 2],
-    /// What was measured, in the unit of the matrix.
+    /// The measured value, in the unit of the matrix.
     pub value: f64,
-    /// What such a cell would show if the source were right: the median inside the inferred groups for a pair that the
-    /// source puts together, outside for one that it puts apart.
+    /// The value if the source were right: the median inside inferred groups for a joined pair, across for a separated
+    /// one.
     pub expected: f64,
 }
 
-/// How one reported level stands to the inferred ones.
+/// The relation of one reported level to the inferred ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
     /// The reported level.
     pub level: Level,
-    /// Its groups of two or more CPUs among those of the matrix.
+    /// Its groups of two or more CPUs of the matrix.
     pub groups: Vec<CpuSet>,
     /// The verdict.
     pub standing: Standing,
-    /// The inferred level that it was held against, an index into [`Structure::levels`]: the one with the largest
-    /// `rand_index`, for a conflict the one that it conflicts with. `None` where there is no level, or where it agrees
-    /// with a group of [`Structure::all_but_one`].
+    /// The inferred level to which it was compared, an index into [`Structure::levels`]: for a conflict the conflicting
+    /// one, otherwise the one with the largest `rand_index`. `None` without a level, or for [`Structure::all_but_one`].
     pub against: Option<usize>,
-    /// Adjusted Rand index of the two (Hubert and Arabie 1985): 1 where they are the same, about 0 where they have
-    /// nothing in common. `None` without an inferred level, or where the index is not defined.
+    /// Adjusted Rand index of the two levels (Hubert and Arabie 1985): 1 if they are equal, about 0 if unrelated.
+    /// `None` without an inferred level, or if the index is undefined.
     pub rand_index: Option<f64>,
-    /// Reported groups that some inferred level has exactly.
+    /// Number of reported groups that an inferred level has exactly.
     pub matched: usize,
     /// Median of the pairs that share a reported group, in the unit of the matrix.
     pub inside: Option<f64>,
-    /// Median of the pairs that leave one, in the unit of the matrix.
+    /// Median of the pairs that leave a reported group, in the unit of the matrix.
     pub across: Option<f64>,
     /// CPUs that would have to change groups; empty unless the verdict is a conflict.
     pub moved: CpuSet,
-    /// The cells that speak loudest against the source; empty unless the verdict is a conflict.
+    /// The cells that contradict the source most; empty unless the verdict is a conflict.
     pub evidence: Vec<Evidence>,
 }
 
-/// Holds every reported level against the structure, from the inside out. Levels that do not divide the CPUs of the
-/// matrix are left out, unless the latencies show groups inside them that nothing reports.
+/// Compares every reported level with the structure, innermost first. Levels that do not divide the CPUs of the matrix
+/// are left out, unless the latencies show unreported groups inside them.
 pub fn agreement(
     reported: &Topology,
     structure: &Structure,
@@ -107,7 +106,7 @@ pub fn agreement(
     for (level, groups) in levels {
         let inner = |index: &usize| lies_within(&structure.levels[*index].groups, &groups);
         let leaves_out = unreported.iter().any(inner);
-        // The next larger reported level is not to blame once more.
+        // The next larger reported level is not blamed again.
         unreported.retain(|index| !inner(index));
         let divides = groups.iter().any(|group| group.len() < cpus.len());
         if divides || leaves_out {
@@ -121,7 +120,6 @@ pub fn agreement(
     held
 }
 
-/// Inferred levels that no reported level has.
 fn unreported(structure: &Structure, reported: &[(Level, Vec<CpuSet>)]) -> Vec<usize> {
     let known = |index: &usize| {
         let groups = &structure.levels[*index].groups;
@@ -132,10 +130,8 @@ fn unreported(structure: &Structure, reported: &[(Level, Vec<CpuSet>)]) -> Vec<u
     (0..structure.levels.len()).filter(|index| !known(index)).collect()
 }
 
-/// A reported level and everything that it is held against.
 struct Sides<'a> {
     reported: &'a [CpuSet],
-    /// Groups of the other reported levels.
     others: Vec<&'a CpuSet>,
     structure: &'a Structure,
     observed: &'a Matrix<Option<Observation>>,
@@ -149,7 +145,7 @@ impl Sides<'_> {
             let fitting = (0..levels.len()).filter(|&index| of(&levels[index].groups));
             fitting.max_by(|&a, &b| index_of(a).unwrap_or(-1.0).total_cmp(&index_of(b).unwrap_or(-1.0)))
         };
-        // What one CPU beside a group leaves open, a source that knows it settles.
+        // A source that knows a single CPU outside a group decides whether it is far away or slow.
         let settled = self.structure.all_but_one().any(|(hint, _)| {
             hint.cpus.len() + 1 == self.structure.cpus.len() && self.reported == [hint.cpus.clone()]
         });
@@ -187,8 +183,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Whether one of these groups cuts across a reported one, and no other reported group that is as small explains it: of
-    /// two groups that cross the smaller says what its CPUs share.
+    /// Whether an inferred group partially overlaps a reported one, and no other reported group of at most that size
+    /// explains it: of two overlapping groups, the smaller one states what its CPUs share.
     fn contradicts(&self, inferred: &[CpuSet]) -> bool {
         let explains = |group: &CpuSet, own: &CpuSet| {
             self.others.iter().any(|other| *other == group && other.len() <= own.len())
@@ -199,7 +195,6 @@ impl Sides<'_> {
         inferred.iter().any(|group| self.reported.iter().any(|own| cuts(group, own)))
     }
 
-    /// Every pair once with its value: the mean of both directions.
     fn pairs(&self) -> impl Iterator<Item = ([CpuId; 2], f64)> + '_ {
         let cpus = self.observed.cpus();
         (0..cpus.len()).flat_map(move |high| (0..high).map(move |low| (low, high))).filter_map(
@@ -210,14 +205,14 @@ impl Sides<'_> {
         )
     }
 
-    /// Medians of the pairs that are together, and of those that are not.
+    /// Medians of the joined and of the separated pairs.
     fn medians(&self, together: &dyn Fn(CpuId, CpuId) -> bool) -> [Option<f64>; 2] {
         let (inside, across): (Vec<_>, Vec<_>) = self.pairs().partition(|([a, b], _)| together(*a, *b));
         [inside, across]
             .map(|side| median_in_place(&mut side.into_iter().map(|pair| pair.1).collect::<Vec<f64>>()))
     }
 
-    /// Cells on which the two sides disagree, furthest from what the source lets expect first.
+    /// Cells on which source and inference disagree, farthest from the expected value first.
     fn evidence(&self, index: usize, together: &dyn Fn(CpuId, CpuId) -> bool) -> Vec<Evidence> {
         let inferred = labels(&self.structure.levels[index].groups);
         let observed =
@@ -248,17 +243,14 @@ fn same(a: &[CpuSet], b: &[CpuSet]) -> bool {
     a.len() == b.len() && shared(a, b) == a.len()
 }
 
-/// Groups that both have.
 fn shared(a: &[CpuSet], b: &[CpuSet]) -> usize {
     a.iter().filter(|group| b.contains(group)).count()
 }
 
-/// Whether every group of the first lies in one of the second.
 fn lies_within(fine: &[CpuSet], coarse: &[CpuSet]) -> bool {
     fine.iter().all(|group| coarse.iter().any(|whole| group.is_subset(whole)))
 }
 
-/// Whether a group of one cuts across a group of the other.
 fn crosses(a: &[CpuSet], b: &[CpuSet]) -> bool {
     a.iter().any(|group| {
         b.iter().any(|other| {
@@ -301,7 +293,6 @@ mod tests {
     use super::*;
     use crate::tests::topology;
 
-    /// 16 CPUs: cores of two neighbours at 8 ns, halves at 20 ns, 85 ns across.
     fn measured() -> (Structure, Matrix<Option<Observation>>) {
         let observed = Matrix::symmetric((0..16).map(CpuId).collect(), |row, column| {
             let ns = if row / 2 == column / 2 {
@@ -398,7 +389,7 @@ mod tests {
         );
         let wide: &[&str] = &["0,1,4", "2,3,5"];
         assert_eq!(held(&[(Level::L3, wide), (Level::Node, twos)])[0], (Level::L3, Standing::NotVisible));
-        // Nothing explains it, or only a larger group.
+        // No reported group explains it, or only a larger one.
         assert_eq!(held(&[(Level::Package, crossing)]), [(Level::Package, Standing::Conflict)]);
         let larger = standings(&[(Level::L3, &["7,8"]), (Level::Node, &["0-7", "8-15"])]);
         assert_eq!(larger, [(Level::L3, Standing::Conflict), (Level::Node, Standing::Agree)]);
@@ -416,7 +407,6 @@ mod tests {
         };
         assert_eq!(held(&["0-3", "4"]), [Standing::Agree]);
         assert_eq!(held(&["0-2", "3-4"]), [Standing::NotVisible]);
-        // A slow CPU of one cache: nothing that could be held against anything.
         assert_eq!(held(&["0-4"]), []);
     }
 
@@ -430,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_index_is_that_of_the_textbook() {
-        // Hubert and Arabie's measure of {0,1,2 | 3,4,5} and {0,1 | 2,3 | 4,5}: (2 − 6·3/15) / (4.5 − 6·3/15).
+        // The index of {0,1,2 | 3,4,5} and {0,1 | 2,3 | 4,5} by Hubert and Arabie: (2 − 6·3/15) / (4.5 − 6·3/15).
         let sets =
             |lists: &[&str]| -> Vec<CpuSet> { lists.iter().map(|list| list.parse().unwrap()).collect() };
         let cpus: Vec<CpuId> = (0..6).map(CpuId).collect();

@@ -1,8 +1,8 @@
-//! Clear cuts: levels of which the whole matrix speaks, however few CPUs stand in each group.
+//! Clear cuts: levels supported by the whole matrix, however few CPUs each group has.
 //!
-//! What containers and clouds hand out is often one group and single CPUs of others. There sizes are no pattern, so
-//! that the tree is cut as a whole: every pair inside a group is nearer than every pair across, and a CPU that no other
-//! is near to is a group of one. The one thing that then looks the same is a CPU that is slow to everybody.
+//! Containers and clouds often provide one group and single CPUs of others. Sizes then form no pattern, so the tree is
+//! cut as a whole: every pair inside a group is nearer than every pair across, and a CPU without a near one is a group
+//! of one. The only other explanation is a CPU that is slow to all others.
 
 use super::distances::{Distances, forgiven};
 use super::levels::{ALONE, Partition};
@@ -11,35 +11,32 @@ use super::{guard, tree};
 use crate::stats::elementary::{exp, ln};
 use crate::stats::median_in_place;
 
-/// The fastest pair across lies this factor above the slowest inside: of noise of 25 % on six cells one in a hundred
-/// has such a gap below it …
+/// Minimum ratio of the fastest pair across to the slowest pair inside: with noise of 25 % on six cells, one matrix in
+/// a hundred has such a gap. [`CLEAR_RATIO`] is enough if the groups are hardly random.
 const MIN_RATIO: f64 = 1.75;
-/// … or [`CLEAR_RATIO`], where chance hardly puts the groups together, or this one, where every CPU is in a group
-/// besides, and no group is only what is left of the others.
+/// Minimum ratio if, in addition, every CPU is in a group and no group is just the rest of the others.
 const MIN_RATIO_OF_MANY: f64 = 1.05;
-/// Chance puts groups of groups together in less than one of 400 matrices, as a logarithm …
+/// Surprise at which groups of groups are random in less than one of 400 matrices, as a logarithm.
 const SURPRISE: f64 = 6.0;
-/// … and groups of CPUs in less than one of 10⁵.
+/// Surprise at which groups of CPUs are random in less than one of 10⁵ matrices.
 const SURPRISE_OF_CPUS: f64 = 11.5;
-/// Of levels of four or five CPUs that sizes suggest this much is asked for: of so many CPUs drawn from a mesh of 8 × 8
-/// cores one choice in 70 or 140 has such a gap by chance, and one in 5 or 2.6 has any (simulated).
+/// Minimum ratio for levels of four or five CPUs that are found by their sizes: of four or five CPUs drawn from a mesh
+/// of 8 × 8 cores, one choice in 70 or 140 has such a gap by chance, and one in 5 or 2.6 has any (simulated).
 const MIN_RATIO_OF_FEW: f64 = 1.25;
-/// A single CPU is far away, and not slow, where its way to another one is shorter than slowness would make it, by this
-/// share of what it is farther than a group is wide.
+/// A single CPU is far, not slow, if a path is shorter than slowness predicts by this share of its extra distance.
 const MIN_SHARE: f64 = 0.5;
 
-/// One group of so many may be disturbed.
+/// At most one group in this number may be disturbed.
 const MAX_WEAK: usize = 10;
 
-/// What a cut shows.
 pub(super) enum Cut {
     /// Groups, some of one CPU.
     Level(Partition),
-    /// One group, and the one CPU that is not in it: that one is far away, or slow.
+    /// One group, and the only CPU outside it, which is far away or slow.
     AllBut(Partition, usize),
 }
 
-/// Every cut of the tree with a gap above it, finest first.
+/// All cuts of the tree with a gap above them, finest first.
 pub(super) fn candidates(tree: &Tree, distances: &Distances) -> Vec<(Partition, f64)> {
     let mut heights: Vec<f64> = tree.nodes.iter().map(|node| node.height).collect();
     heights.sort_unstable_by(f64::total_cmp);
@@ -50,7 +47,6 @@ pub(super) fn candidates(tree: &Tree, distances: &Distances) -> Vec<(Partition, 
     wide.map(|(gap, partition)| (partition, gap)).collect()
 }
 
-/// The outermost nodes up to this height.
 fn cut(height: f64, tree: &Tree, cpus: usize) -> Partition {
     let mut nodes: Vec<_> = tree.nodes.iter().filter(|node| node.height <= height).collect();
     nodes.sort_unstable_by_key(|node| (node.start, std::cmp::Reverse(node.end)));
@@ -65,7 +61,7 @@ fn cut(height: f64, tree: &Tree, cpus: usize) -> Partition {
     Partition::new(cpus, groups)
 }
 
-/// What a cut shows. `finer` is the level that divides the whole machine into the smallest groups, if there is one.
+/// Judges a cut. `finer` is the level that divides the whole machine into the smallest groups, if any.
 pub(super) fn judge(
     partition: &Partition,
     gap: f64,
@@ -87,7 +83,7 @@ pub(super) fn judge(
         return None;
     }
     let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();
-    // Two single CPUs whose own cell is missing could be a group.
+    // Two single CPUs without a cell of their own could be a group.
     if !single.iter().all(|&a| single.iter().all(|&b| a == b || distances.is_known(a, b))) {
         return None;
     }
@@ -99,15 +95,15 @@ pub(super) fn judge(
     }
 }
 
-/// Whether a level that was found by its sizes says something that no clear one does: two groups of its own, nearly all
-/// of which stand out inside the clear group that holds them.
+/// Whether a level found by its sizes adds information to the clear ones: it has two groups of its own, and nearly all
+/// of these stand out within the clear group that contains them.
 pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &Distances) -> bool {
     if clear.iter().any(|clear| clear.groups() == level.groups()) {
         return true;
     }
     let known = |group: &&Vec<usize>| clear.iter().any(|clear| clear.groups().contains(group));
     let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
-    // A group that holds a clear one leaves no rest of it to be held against.
+    // A group that contains the whole clear one has no rest to be compared with.
     let stands = |group: &Vec<usize>| {
         let is_told = group.len() > 2 || distances.is_known(group[0], group[1]);
         let least = |rest: usize| tree::least_ratio(group.len() * rest);
@@ -123,13 +119,13 @@ pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &
     new.len() > 1 && weak * MAX_WEAK <= new.len()
 }
 
-/// Whether every pair inside the groups is nearer than every pair across, by what a few CPUs of a mesh rarely show.
+/// Whether every pair inside the groups is nearer than every pair across, by a margin that is rare in a mesh.
 pub(super) fn has_gap(level: &Partition, distances: &Distances) -> bool {
     gap(level, distances).is_some_and(|gap| gap >= ln(MIN_RATIO_OF_FEW))
 }
 
-/// From the slowest pair inside (but for as many of its group as may be disturbed) up to the fastest across. None where
-/// what is inside lies below the step of the clock: zeros are no fast pairs.
+/// The gap between the slowest pair inside (except as many of its group as may be disturbed) and the fastest pair
+/// across. `None` if the inside is below the step of the clock: zeros are no fast pairs.
 fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
     let mut inside: Vec<Vec<f64>> = vec![Vec::new(); partition.groups().len()];
     let mut fastest = f64::INFINITY;
@@ -153,9 +149,9 @@ fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
     (is_told && fastest.is_finite()).then_some(fastest - slowest)
 }
 
-/// How unlikely it is that the nearest pairs make such groups by chance, as the logarithm of one in so many: all choices
-/// of as many pairs, by all ways to divide into groups of these sizes. What is divided are the groups of the finer level
-/// where there is one, whose cells stand or fall together, else the CPUs.
+/// The improbability that the nearest pairs form such groups by chance, as the logarithm of its inverse: the number of
+/// choices of this many pairs, divided by the number of divisions into groups of these sizes. The units are the groups
+/// of the finer level, if any, whose cells belong together, otherwise the CPUs.
 fn surprise(partition: &Partition, finer: Option<&Partition>) -> f64 {
     let size = finer.and_then(Partition::regular).unwrap_or(1);
     let n = partition.cpus() / size;
@@ -179,7 +175,7 @@ fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
     detour(cpu, partition, distances).is_some_and(|(_, share)| share >= MIN_SHARE)
 }
 
-/// The group to which a single CPU belongs by its row, and to which it is slow as it is to all others.
+/// The group to which a single CPU belongs by its row, if it is as slow to this group as to all others.
 pub(super) fn slow_beside<'a>(
     cpu: usize,
     partition: &'a Partition,
@@ -189,9 +185,9 @@ pub(super) fn slow_beside<'a>(
     (partition.of(cpu) == ALONE && share < MIN_SHARE).then_some(group)
 }
 
-/// The group that a single CPU is nearest to, and whether the CPU is far from it (about 1) or slow (about 0): were it slow,
-/// the way from it to a third CPU would be longer than that of the group to the same one, by as much as its way to the group
-/// is. On a tree both are the same (the condition of four points, Buneman 1971, which no slowness of single leaves can meet).
+/// The group nearest to a single CPU, and whether the CPU is far from it (about 1) or slow (about 0). For a slow CPU,
+/// the way to a third CPU is longer than that from the group by as much as its way to the group is. On a tree both are
+/// equal (the four-point condition, Buneman 1971, which slow single leaves cannot meet).
 fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Option<(&'a Vec<usize>, f64)> {
     let between = |group: &[usize], cpu: usize| {
         median_in_place(&mut group.iter().map(|&member| distances.at(member, cpu)).collect::<Vec<f64>>())
@@ -207,7 +203,7 @@ fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Op
             let of = |value: &dyn Fn(f64) -> f64| {
                 (value(away) + value(theirs) - value(inside) - value(its)) / (value(nearer) - value(inside))
             };
-            // A low clock multiplies; a detour adds.
+            // A low clock multiplies latencies; a longer way adds to them.
             Some(of(&|log| log).min(of(&exp)))
         })
         .collect();

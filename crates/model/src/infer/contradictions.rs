@@ -1,4 +1,4 @@
-//! Pairs that contradict the rows of their CPUs, by what third CPUs show: nearer than they can be, or farther.
+//! Pairs that contradict the rows of their CPUs: third CPUs show that their value is too low or too high.
 
 use super::STEPS_APART;
 use crate::stats::elementary::{exp, ln};
@@ -8,44 +8,44 @@ use std::collections::BTreeMap;
 /// A pair (low, high) and the logarithm of its value.
 pub(super) type SetAside = ((u32, u32), f64);
 
-/// Rows are compared over at most so many columns: a matrix of 1,024 CPUs with holes everywhere would cost 10⁹ steps.
+/// Maximum number of columns over which rows are compared; 1,024 CPUs with holes everywhere would cost 10⁹ steps.
 pub(super) const COLUMNS_COMPARED: usize = 128;
-/// Beyond the sample of columns, rows are compared over this many more for each of the two CPUs: those that are nearest to
-/// it, which the sample would miss where groups are small.
+/// Number of nearest columns of each CPU that are compared in addition to the sample.
 const NEAREST: usize = 16;
-/// Two CPUs that are near to each other are about equally far from a third: a difference contradicts that is so many times
-/// what rows differ by that are alike (see [`Columns::scatter`]; 2.9 deviations of normal values) …
+/// Two near CPUs are about equally far from a third. A difference is a contradiction if it exceeds the usual difference
+/// between similar rows by this factor (see [`Columns::scatter`]; 2.9 deviations of normal values).
 const TIMES_SCATTER: f64 = 2.5;
-/// … and at least this factor: of 84 published matrices some lose a right cell to a smaller one …
+/// Minimum difference that is a contradiction, as a factor: below it, some of 84 published matrices lose a correct
+/// cell.
 const MIN_CONTRADICTION: f64 = 1.25;
-/// … but any by this factor. Noise of a quarter has that many smaller ones that they put groups where there are none.
+/// Difference that is always a contradiction, as a factor. With more than this, noise of 25 % leaves so many wrong
+/// pairs that groups are found where there are none.
 const SURE_CONTRADICTION: f64 = 1.75;
-/// So many of the CPUs nearest to one are compared with it, since the nearest may be a wrong pair …
+/// Number of nearest CPUs with which a CPU is compared, because the nearest one may be a wrong pair.
 const ALIKE_AMONG: usize = 3;
-/// … over so many columns: those near to either.
+/// Number of columns for this comparison: those near to either CPU.
 const ALIKE_OVER: usize = 8;
-/// So many CPUs contradict a cell that does not count, whatever the others: one cell in twenty may be disturbed, which
-/// makes a tenth of the others contradict a pair that is near, and eight of the nearest twelve in one of 200,000 pairs.
+/// Number of contradicting CPUs that is always enough to set a cell aside. As one cell in twenty may be disturbed, a
+/// tenth of the others contradict a correct near pair; eight of the nearest twelve do so for one of 200,000 pairs.
 const MIN_WITNESSES: usize = 8;
-/// Groups of four or fewer CPUs have fewer witnesses. These are enough where they are those of all CPUs that are near to
-/// either of the two, which this factor separates from the next, or this share of a difference that contradicts …
+/// Groups of four or fewer CPUs have fewer witnesses. Two are enough if the CPUs near to either of the pair are
+/// separated from the next CPU by `NEAR_RATIO`, or by `NEXT_SHARE` of the difference that is a contradiction.
 const FEW_WITNESSES: usize = 2;
 const NEAR_RATIO: f64 = 1.5;
 const NEXT_SHARE: f64 = 0.7;
-/// … and so many where every CPU is near to either, or nearly all witnesses are near to the same one. The other may then be
-/// slow to everybody, which the CPUs that are near to neither show.
+/// Number of witnesses needed if every CPU is near to either of the pair, or if nearly all witnesses are near to the
+/// same one. The other one may then be slow to all CPUs, which only CPUs near to neither would show.
 const FEW_OF_ALL: usize = 3;
-/// So many in a hundred of the CPUs that are nearest to either contradict. The others are near to both, or far from both.
+/// Minimum percentage of the nearest CPUs that must contradict. The others are near to both, or far from both.
 const MIN_AGREEMENT: usize = 66;
-/// Of the witnesses one in so many is near to the other CPU.
+/// Balance of the witnesses: at least one in this number must be near to the other CPU.
 const MIN_BALANCE: usize = 8;
 
-/// The columns over which the rows of two CPUs are compared.
 struct Columns {
     n: usize,
-    /// For each CPU the columns of its nearest that the sample leaves out, in order; empty where all are compared.
+    /// For each CPU its nearest columns that are not in the sample, in order; empty if all columns are compared.
     nearest: Vec<Vec<usize>>,
-    /// From which difference on, as a logarithm, a third CPU contradicts that two are near: see [`TIMES_SCATTER`].
+    /// Minimum difference, as a logarithm, at which a third CPU contradicts that two are near: see [`TIMES_SCATTER`].
     apart: f64,
 }
 
@@ -61,9 +61,9 @@ impl Columns {
         columns
     }
 
-    /// How much the rows of two CPUs of one group differ, in logarithms: upper quartile over the CPUs, since some are
-    /// measured worse than others, of that over the nearest columns, which contradict. Which CPUs are in one group is not
-    /// known yet: each is compared with those nearest to it, and the row most like its own counts.
+    /// Usual difference between the rows of two CPUs of one group, in logarithms: the upper quartile over the CPUs,
+    /// since some are measured worse than others, of the upper quartile over the nearest columns. Groups are not known
+    /// yet: each CPU is compared with its nearest ones, and the most similar row counts.
     fn scatter(&self, log: &[f64]) -> Option<f64> {
         let n = self.n;
         let between = |cpu: usize, other: usize| {
@@ -93,7 +93,6 @@ impl Columns {
         others
     }
 
-    /// A sample of all, and the nearest of both.
     fn of(&self, [low, high]: [usize; 2]) -> impl Iterator<Item = usize> + '_ {
         let first = &self.nearest[low];
         let second = self.nearest[high].iter().filter(|column| first.binary_search(column).is_err());
@@ -101,8 +100,8 @@ impl Columns {
         all.filter(move |&column| column != low && column != high)
     }
 
-    /// Whether enough columns may contradict that two CPUs are near. Few pairs pass, and all others need no closer look.
-    /// The two CPUs themselves and columns that are both sampled and nearest may count as well.
+    /// A fast check whether enough columns may contradict that two CPUs are near; few pairs pass. It may count the two
+    /// CPUs themselves, and columns that are both sampled and nearest twice.
     fn may_contradict(&self, log: &[f64], [low, high]: [usize; 2]) -> bool {
         let rows = [low, high].map(|cpu| &log[cpu * self.n..(cpu + 1) * self.n]);
         let value = rows[0][high];
@@ -116,7 +115,6 @@ impl Columns {
     }
 }
 
-/// The CPUs that are nearest to one, so many at most.
 fn nearest(row: &[f64], cpu: usize, most: usize) -> Vec<usize> {
     let mut others: Vec<usize> =
         (0..row.len()).filter(|&other| other != cpu && !row[other].is_nan()).collect();
@@ -127,9 +125,8 @@ fn nearest(row: &[f64], cpu: usize, most: usize) -> Vec<usize> {
     others
 }
 
-/// How many CPUs contradict a pair, since they are near to one of the two and far from the other; 0 where they are not
-/// enough to doubt it, or, of those that `is_trusted` accepts, to set it aside. That is asked about the pair of such a CPU
-/// and the one that it is near to.
+/// Number of CPUs that contradict a pair because they are near to one of the two and far from the other; 0 if too few
+/// to doubt the pair. With `is_trusted`, only witnesses count whose near pair is accepted, and 0 keeps the pair.
 fn witnesses(
     log: &[f64],
     columns: &Columns,
@@ -186,10 +183,9 @@ fn witnesses(
     enough
 }
 
-/// Pairs that are nearer than the rows of their CPUs allow, with their logarithms, and others that stay doubtful because
-/// too little shows which of them are wrong. One such pair makes the tree join two groups early, and what it is built from
-/// then is a mix of both. Of the `clock` are known the logarithm up to which a value is none, and its step. The search ends
-/// where there are more than `most`.
+/// Finds pairs that are nearer than the rows of their CPUs allow, with their logarithms, and pairs that remain doubtful
+/// because it is unknown which of them are wrong. One such pair makes the tree join two groups too early. `clock` is
+/// the logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs.
 pub(super) fn too_near(
     log: &[f64],
     n: usize,
@@ -203,7 +199,7 @@ pub(super) fn too_near(
     loop {
         let counted = doubted.iter().map(|&pair| (pair, witnesses(&left, &columns, clock, pair, None)));
         let counts: BTreeMap<[usize; 2], usize> = counted.filter(|(_, count)| *count > 0).collect();
-        // The strongest first: a wrong pair is a witness against right ones. One that is doubted as much is none.
+        // Strongest first: a wrong pair is a witness against correct ones, unless it is doubted as much.
         doubted = counts.keys().copied().collect();
         doubted.sort_by_key(|pair| std::cmp::Reverse(counts[pair]));
         let before = found.len();
@@ -219,7 +215,7 @@ pub(super) fn too_near(
             }
             is_open
         });
-        // Without those that are set aside others may be doubted no more, and be trusted.
+        // Without the pairs set aside, others may no longer be doubted and become trusted.
         if found.len() == before || found.len() > most {
             break;
         }
@@ -227,13 +223,12 @@ pub(super) fn too_near(
     (found, doubted)
 }
 
-/// At most one CPU in so many has a cell that is too far. More are how the machine is built, as where modules are slower
-/// inside.
+/// At most one CPU in this number may have a cell that is too far; otherwise, modules may be slower inside.
 const TOO_FAR: usize = 2;
 
-/// Pairs that are farther apart than a third CPU is from either, although their rows are alike, with the logarithm that the
-/// nearest third allows: where groups are small, one such cell hides its group, and with that the level. None where they are
-/// many, or where a pair of one of its CPUs is doubtful and may be what makes the third near.
+/// Finds pairs with similar rows that are farther apart than a third CPU is from either, with the logarithm that the
+/// nearest third allows: in small groups one such cell hides the group and its level. Returns none if they are many;
+/// skips pairs with a CPU of a doubtful pair, which may be what makes the third CPU near.
 pub(super) fn too_far(
     log: &[f64],
     n: usize,
@@ -254,7 +249,7 @@ pub(super) fn too_far(
             }
         }
         let least = farther.iter().copied().min_by(f64::total_cmp)?;
-        // Where nothing is nearer than the rest there is no group.
+        // Without a CPU that is nearer than the rest there is no group.
         if median_in_place(&mut farther)? - least < columns.apart {
             return None;
         }

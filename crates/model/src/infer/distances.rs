@@ -1,4 +1,4 @@
-//! [`Distances`]: the matrix that everything in this module works on.
+//! [`Distances`]: the matrix on which all steps of the inference work.
 
 use super::contradictions::{COLUMNS_COMPARED, SetAside, too_far, too_near};
 use super::{InferError, Observation};
@@ -7,41 +7,40 @@ use crate::stats::{median, median_in_place};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 
-/// Differences of rows count up to this: one disturbed cell must not hide that two rows are alike.
+/// Upper bound on a difference between rows, so that one disturbed cell does not hide that two rows are similar.
 const DIFFERENCE_CAP: f64 = 0.4;
-/// How many alike rows stand in for a missing cell, for each of its CPUs.
+/// Number of similar rows that substitute for a missing cell, for each of its CPUs.
 const ALIKE: usize = 3;
-/// Width of the bins by which values are ranked: half a thousandth, below any interval. Values in one bin tie.
+/// Width of the bins for ranking: half a thousandth, below any interval. Values in one bin are ties.
 const BIN: f64 = 0.0005;
 
-/// Logarithms of the round trips: square, symmetric, complete. Ratios of latencies are differences here.
+/// Logarithms of the round trips in a square, symmetric, complete matrix. Ratios of latencies are differences here.
 #[derive(Clone)]
 pub(super) struct Distances {
     /// The CPUs with a row in the matrix; positions below refer to this list.
     pub cpus: Vec<CpuId>,
-    /// CPUs without a single value.
     pub left_out: Vec<CpuId>,
     /// Row by row; the diagonal is 0 and never used.
     log: Vec<f64>,
     /// `log` in bins, for ranking.
     bins: Vec<u16>,
-    /// Half widths of the intervals as shares; empty where no cell has one.
+    /// Half widths of the intervals as shares; empty if no cell has one.
     widths: Vec<f32>,
-    /// Pairs (low, high) without a value of their own, sorted.
+    /// Pairs (low, high) without a value, sorted.
     missing: Vec<(u32, u32)>,
-    /// Pairs (low, high) whose own value contradicts the rows of both CPUs, with its logarithm, sorted: see
-    /// [`too_near`] and [`too_far`]. `log` has what similar rows suggest.
+    /// Pairs (low, high) whose value contradicts the rows of both CPUs, with its logarithm, sorted: see [`too_near`]
+    /// and [`too_far`]. `log` holds a value derived from other rows.
     set_aside: Vec<SetAside>,
-    /// How many pairs contradict, where they are too many to be set aside.
+    /// Number of contradictory pairs, if there are too many to be set aside.
     pub contradictory: usize,
-    /// Pairs (low, high) that contradict and count all the same, since too little shows which of them are wrong.
+    /// Contradictory pairs (low, high) that remain in use because it is unknown which of them are wrong.
     pub doubtful: Vec<[usize; 2]>,
-    /// What a 0 counts as, where there is one.
+    /// The logarithm substituted for a 0, if there is one.
     floor: Option<f64>,
 }
 
 impl Distances {
-    /// Of values that a clock with this step has shown; 0 where none is known.
+    /// Converts values of a clock with this step; 0 if unknown.
     pub fn new(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Distances, InferError> {
         refuse_impossible(observed)?;
         let n = observed.len();
@@ -65,7 +64,6 @@ impl Distances {
         if known * 2 < of { Err(InferError::TooSparse { known, of }) } else { Ok(distances) }
     }
 
-    /// The rows of a matrix that have values.
     fn of_rows(
         observed: &Matrix<Option<Observation>>,
         step: f64,
@@ -81,7 +79,7 @@ impl Distances {
                 smallest = if seen.value > 0.0 { smallest.min(seen.value) } else { smallest };
             }
         }
-        // A clock that read 0 says "below its step". Where it read nothing else, all cells are alike.
+        // A reading of 0 means "below the step of the clock". If there is nothing else, all cells are equal.
         let floor = if smallest.is_finite() { smallest / 2.0 } else { 1.0 };
         let mut log = vec![0.0; n * n];
         let mut widths = if any_width { vec![0.0f32; n * n] } else { Vec::new() };
@@ -102,7 +100,7 @@ impl Distances {
             }
         }
         let floor = any_zero.then(|| ln(floor));
-        // More than may be disturbed: values are not those of a tree, and all count.
+        // With more contradictions than disturbance explains, the values do not form a tree, and all are used.
         let most = forgiven((n * (n - 1) / 2) as f64) as usize;
         let clock = [floor.unwrap_or(f64::NEG_INFINITY), step];
         let (too_near, doubtful) = too_near(&log, n, clock, most);
@@ -143,7 +141,7 @@ impl Distances {
         self.bins = self.log.iter().map(|log| ((log - least) / BIN) as u16).collect();
     }
 
-    /// The same with the logarithm of every pair moved by `step(low, high, width of its interval)`.
+    /// A copy in which the logarithm of every pair is moved by `step(low, high, width of its interval)`.
     pub fn moved(&self, step: impl Fn(usize, usize, f64) -> f64) -> Distances {
         let mut moved = self.clone();
         let n = self.len();
@@ -178,12 +176,12 @@ impl Distances {
         self.widths.get(a * self.len() + b).map_or(0.0, |&width| f64::from(width))
     }
 
-    /// The logarithm that a 0 counts as, which says "below the step of the clock"; `None` where there is no 0.
+    /// The logarithm substituted for a 0, which means "below the step of the clock"; `None` if there is no 0.
     pub fn floor(&self) -> Option<f64> {
         self.floor
     }
 
-    /// Whether the value of a pair is known and more than "below the step of the clock", which is no time.
+    /// Whether the value of a pair is known and not "below the step of the clock".
     pub fn is_above_floor(&self, a: usize, b: usize) -> bool {
         self.is_known(a, b) && self.floor.is_none_or(|floor| self.at(a, b) > floor)
     }
@@ -192,7 +190,7 @@ impl Distances {
         !self.widths.is_empty()
     }
 
-    /// Median relative half width of the intervals; 0 where none is known.
+    /// Median relative half width of the intervals; 0 if none is known.
     pub fn median_width(&self) -> f64 {
         let n = self.len();
         let cells = (0..n).flat_map(|row| (0..row).map(move |column| (row, column)));
@@ -209,24 +207,22 @@ impl Distances {
         median_in_place(&mut pairs(group).map(|(a, b)| self.at(a, b)).collect::<Vec<f64>>())
     }
 
-    /// Whether the pair has no value in the matrix.
     pub fn is_missing(&self, a: usize, b: usize) -> bool {
         self.missing.binary_search(&(a.min(b) as u32, a.max(b) as u32)).is_ok()
     }
 
-    /// The logarithm of the pair's own value, where that contradicts the rows of its CPUs and does not count.
+    /// The logarithm of the pair's value, if it was set aside because it contradicts the rows of its CPUs.
     pub fn set_aside(&self, a: usize, b: usize) -> Option<f64> {
         let pair = (a.min(b) as u32, a.max(b) as u32);
         self.set_aside.binary_search_by_key(&pair, |(pair, _)| *pair).ok().map(|at| self.set_aside[at].1)
     }
 
-    /// Whether the pair has a value of its own that counts.
+    /// Whether the pair has a value that is in use.
     pub fn is_known(&self, a: usize, b: usize) -> bool {
         !self.is_missing(a, b) && self.set_aside(a, b).is_none()
     }
 }
 
-/// Every pair of some CPUs, once.
 pub(super) fn pairs(cpus: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     (0..cpus.len()).flat_map(move |high| (0..high).map(move |low| (cpus[low], cpus[high])))
 }
@@ -243,7 +239,7 @@ fn refuse_impossible(observed: &Matrix<Option<Observation>>) -> Result<(), Infer
     Ok(())
 }
 
-/// The mean of both directions, which is half a round trip whatever the clocks did; one where the other is missing.
+/// The mean of both directions, which is half a round trip independent of clock offsets; else the one with a value.
 pub(crate) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<Observation> {
     let there = observed.get(a, b).copied().flatten();
     if observed.is_symmetric() {
@@ -258,11 +254,10 @@ pub(crate) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usi
     }
 }
 
-/// Share of cells that may be disturbed. Disturbance only slows down, so that these may lie anywhere above.
+/// Share of cells that may be disturbed. Disturbance only slows down, so these may have any higher value.
 const BAD_CELLS: f64 = 0.05;
 
-/// So many of these cells may be disturbed, but for one time in twenty (normal approximation of the binomial); none of
-/// fewer than five.
+/// Maximum number of disturbed cells at 95 % probability (binomial in normal approximation); 0 below five cells.
 pub(super) fn forgiven(cells: f64) -> f64 {
     (BAD_CELLS * cells + 1.645 * (cells * BAD_CELLS * (1.0 - BAD_CELLS)).sqrt()).floor()
 }
@@ -272,7 +267,7 @@ fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
     log[high as usize * n + low as usize] = value;
 }
 
-/// A missing cell takes the median of what the rows most alike those of its two CPUs show in its place.
+/// Fills each missing cell with the median of the same cells in the rows most similar to those of its CPUs.
 fn fill(log: &mut [f64], n: usize, missing: &[(u32, u32)]) {
     if missing.is_empty() {
         return;
@@ -307,7 +302,6 @@ fn fill(log: &mut [f64], n: usize, missing: &[(u32, u32)]) {
     }
 }
 
-/// The other rows, most alike first.
 fn most_alike(known: &[f64], n: usize, cpu: usize, step: usize) -> Vec<u32> {
     let mut rows: Vec<(f64, u32)> = (0..n)
         .filter(|&row| row != cpu)

@@ -1,4 +1,4 @@
-//! [`Findings`]: what can be said about the structure of a machine, or why nothing can.
+//! [`Findings`]: conclusions about the structure of a machine, or the reason why there are none.
 
 use super::{
     Agreement, InferError, LoneGroup, Observation, Standing, Structure, agreement, infer_of_step,
@@ -9,44 +9,43 @@ use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
 use crate::{CpuId, Level, Matrix, Topology};
 
-/// Of more cells that changed level while they were watched nothing is inferred.
+/// Minimum share of cells that changed state while monitored at which nothing is inferred.
 const FEW_CELLS: f64 = 0.01;
 
 /// Why there is no structure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// The matrix holds too little, or what no measurement gives.
+    /// The matrix has too few values, or values that no measurement gives.
     Matrix(InferError),
-    /// CPUs changed their distance while they were watched, as virtual CPUs do that a host moves.
+    /// CPUs changed their distance while monitored, as virtual CPUs do when the host moves them.
     Moved {
         /// Share of the cells.
         cells: f64,
     },
 }
 
-/// What can be said about the structure of a machine, and about what is reported of it.
+/// Conclusions about the structure of a machine and about its reported levels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     /// The structure, or why there is none.
     pub structure: Result<Structure, Refusal>,
-    /// Each reported level held against it; empty where there is no structure.
+    /// The comparison of each reported level with the structure; empty if there is no structure.
     pub agreement: Vec<Agreement>,
 }
 
-/// A CPU beside a group that all others form.
+/// The only CPU outside a group that contains all others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoneCpu<'a> {
     /// The CPU.
     pub cpu: CpuId,
     /// The group.
     pub group: &'a LoneGroup,
-    /// Reported levels that settle what one CPU leaves open: in them it is a group of its own. Empty where it may as well
-    /// be slow as far away.
+    /// Reported levels in which the CPU is a group of its own, which show that it is far away; empty if it may be slow.
     pub reported: Vec<Level>,
 }
 
 impl Findings {
-    /// Every CPU beside a group that all others form: of the matrix, or of the group of the next coarser level.
+    /// All single CPUs outside a group of all others: in the matrix, or in the group of the next coarser level.
     pub fn lone_cpus(&self) -> Vec<LoneCpu<'_>> {
         let Ok(structure) = &self.structure else { return Vec::new() };
         let settled = |held: &&Agreement| held.standing == Standing::Agree && held.against.is_none();
@@ -54,7 +53,7 @@ impl Findings {
         let lone = structure.all_but_one().map(|(group, cpu)| LoneCpu {
             cpu,
             group,
-            // A level says it of the whole matrix.
+            // A reported level decides this only for the whole matrix.
             reported: match group.cpus.len() + 1 == structure.cpus.len() {
                 true => settled.clone(),
                 false => Vec::new(),
@@ -63,12 +62,12 @@ impl Findings {
         lone.collect()
     }
 
-    /// Of a matrix.
+    /// Analyses a matrix.
     pub fn of_matrix(observed: &Matrix<Option<Observation>>, reported: &Topology) -> Findings {
         Findings::of_stepped_matrix(observed, reported, None)
     }
 
-    /// Of a matrix whose values lie on multiples of a step, in their unit, where there is one.
+    /// Analyses a matrix whose values are multiples of a step, given in their unit if known.
     pub fn of_stepped_matrix(
         observed: &Matrix<Option<Observation>>,
         reported: &Topology,
@@ -83,7 +82,7 @@ impl Findings {
         }
     }
 
-    /// Of a run: its first map of round trips. `None` where it has none of more than two CPUs.
+    /// Analyses the first round-trip map of a run. `None` if it has no such map of at least three CPUs.
     pub fn of_run(result: &LatencyResult, reported: &Topology) -> Option<Findings> {
         let map = result.round_trips()?;
         if map.cells.len() < 3 {
@@ -96,7 +95,7 @@ impl Findings {
         Some(Findings::of_matrix(&observations(map), reported).tested(&result.execution))
     }
 
-    /// With what tests of pairs say of the finest level.
+    /// Applies the results of execution tests to the finest level.
     #[must_use]
     pub fn tested(mut self, tests: &[ExecutionTest]) -> Findings {
         if let Ok(structure) = &mut self.structure {
@@ -120,15 +119,15 @@ impl Findings {
     }
 }
 
-/// Whether so many pairs changed level that values say nothing certain about groups, nor against reported ones.
+/// Whether so many pairs changed state that values are no evidence for or against groups.
 pub fn levels_changed(watch: &StateWatch) -> bool {
     watch.cells_changed >= FEW_CELLS && watch.states.len() > 1
 }
 
-/// Threads of one core.
+/// Name of a level whose groups are threads of one core.
 pub const SMT: &str = "smt";
 
-/// Names the finest level after threads of a core where every pair tested in it shares the units that execute.
+/// Names the finest level `smt` if every tested pair in it shares execution units.
 pub fn name_levels(structure: &mut Structure, tests: &[ExecutionTest]) {
     let tested = |(test, verdict): (&ExecutionTest, Execution)| {
         let [a, b] = test.pair;
@@ -197,7 +196,6 @@ mod tests {
 
     fn named(kept: &[(u32, u32, f64)]) -> (String, Option<Execution>) {
         let cpus: Vec<CpuId> = (0..16).map(CpuId).collect();
-        // Pairs 0 and 8, 1 and 9, ….
         let ns = |row: usize, column: usize| if row % 8 == column % 8 { 7.0 } else { 30.0 };
         let seen = Matrix::symmetric(cpus, |row, column| Some(Observation::bare(ns(row, column))));
         let mut structure = infer(&seen).unwrap();
@@ -216,7 +214,7 @@ mod tests {
         assert_eq!(named(&[(0, 8, 0.5), (7, 15, 0.5)]), ("smt".into(), Some(Execution::Shared)));
         assert_eq!(named(&[(0, 8, 1.0), (7, 15, 1.0)]), ("group-1".into(), Some(Execution::Apart)));
         assert_eq!(named(&[(0, 8, 0.5), (7, 15, 1.0)]), ("group-1".into(), None));
-        // A pair of no group says nothing about groups.
+        // A pair outside all groups is no evidence about groups.
         assert_eq!(named(&[(0, 1, 0.5)]), ("group-1".into(), None));
         assert_eq!(named(&[]), ("group-1".into(), None));
     }

@@ -1,13 +1,13 @@
-//! Guard: a level stays only where its inside stands out against the scatter of the outside, and its groups are no groups of
-//! chance; nor do levels stay that a whole machine cannot have.
+//! Guard: accepts a level only if its inside differs clearly from the scatter of its outside, its groups are not
+//! random, and a whole machine can have it.
 //!
-//! A tree groups noise as readily as structure; what it finds in noise is the lower edge of one distribution. And where CPUs
-//! are without a group of their own, two of them may be the nearest of the rest: a group is one of chance if more cells
-//! around it are about as fast as it is than other groups of its level are as slow. A disturbed cell makes a true group slow
-//! too, but lies where few others are.
+//! A tree groups noise as readily as structure; the groups that it finds in noise are the lower edge of one
+//! distribution. Where CPUs have no group, two of them may just be the nearest of the rest: a group is random if more
+//! cells around it are about as fast as it is than other groups of its level are as slow. A disturbed cell also makes a
+//! true group slow, but few other cells are then as fast.
 //!
-//! Where the smallest groups of a whole machine are all of one size and hold every CPU, larger ones that take in some of
-//! them and leave others are what a tool has done to the values, as where lines live in one socket.
+//! Where the smallest groups of a whole machine have the same size and contain every CPU, larger groups that combine
+//! only some of them are artefacts of the measurement, for example of cache lines that are homed in one socket.
 
 use super::distances::{Distances, pairs};
 use super::levels::{ALONE, Partition};
@@ -17,17 +17,17 @@ use crate::stats::elementary::ln;
 use crate::stats::{MadScale, mad, median_in_place};
 use std::collections::BTreeMap;
 
-/// So many deviations of the outside lie between its median and that of the inside.
+/// Minimum distance between the medians of the outside and the inside, in deviations of the outside.
 const MIN_DEVIATIONS: f64 = 3.5;
-/// In groups that leave CPUs out, fewer cells than this may be the lower edge of noise: two or three pairs of CPUs that
-/// happen to be the nearest of fifteen made nine of ten invented levels …
+/// Minimum number of cells in groups that leave CPUs out; fewer may be the lower edge of noise. Two or three pairs of
+/// CPUs that happen to be the nearest of fifteen caused nine of ten invented levels.
 const FEW: usize = 8;
-/// … unless every way out of the groups is longer than each of these cells by this factor.
+/// With fewer cells, every way out of the groups must exceed each of these cells by this factor.
 const MIN_RATIO_OF_FEW: f64 = 1.18;
-/// No scatter is believed to be smaller: intervals end at about 1 %, and a few cells may tie by chance.
+/// Minimum scatter: intervals are rarely below 1 %, and a few cells may be equal by chance.
 const MIN_SCATTER: f64 = 0.02;
 
-/// Whether the level stands out inside the next coarser one that stands.
+/// Whether the level stands out within the next coarser accepted level.
 pub(super) fn stands_out(
     level: &Partition,
     finer: Option<&Partition>,
@@ -42,8 +42,8 @@ pub(super) fn stands_out(
     if plain.is_some_and(|deviations| deviations >= MIN_DEVIATIONS) {
         return true;
     }
-    // A core with a lower clock is slower to everybody. Where every CPU has a group that can be taken out; else the
-    // CPUs without one are what the groups are compared with.
+    // A core with a lower clock is slower to all others. CPUs without a group are the reference and must not be
+    // corrected.
     level.covers_all()
         && cells
             .deviations(&cells.offsets(distances), distances)
@@ -82,7 +82,7 @@ impl Cells {
         cells
     }
 
-    /// Distance of the two medians in deviations of the outside, after the offsets are taken out.
+    /// Distance of the two medians in deviations of the outside, after subtraction of the offsets.
     fn deviations(&self, offsets: &[f64], distances: &Distances) -> Option<f64> {
         let net = |cells: &[(u32, u32)]| -> Vec<f64> {
             let value = |&(low, high): &(u32, u32)| {
@@ -96,14 +96,12 @@ impl Cells {
         Some((median_in_place(&mut outside.clone())? - median_in_place(&mut net(&self.inside))?) / scatter)
     }
 
-    /// From the slowest cell inside up to the fastest outside.
     fn gap(&self, distances: &Distances) -> f64 {
         let at = |&(low, high): &(u32, u32)| distances.at(low as usize, high as usize);
         let slowest = self.inside.iter().map(at).fold(f64::NEG_INFINITY, f64::max);
         self.outside.iter().map(at).fold(f64::INFINITY, f64::min) - slowest
     }
 
-    /// Each CPU's median over its outside cells.
     fn offsets(&self, distances: &Distances) -> Vec<f64> {
         let mut of: Vec<Vec<f64>> = vec![Vec::new(); distances.len()];
         for &(low, high) in &self.outside {
@@ -115,11 +113,10 @@ impl Cells {
     }
 }
 
-/// Values within this factor are about the same.
 const CLOSE: f64 = 1.1;
 
-/// Takes the chance groups out of levels that leave CPUs alone anyhow. Where every CPU has its place, a group that is
-/// slower than the others is a slow corner of the machine. `levels` are finest first.
+/// Removes random groups from levels that leave CPUs out. Where every CPU has a group, a group that is slower than the
+/// others is a slow corner of the machine. `levels` are finest first.
 pub(super) fn drop_chance_groups(
     levels: &mut [Partition],
     solid: &[Node],
@@ -138,7 +135,6 @@ pub(super) fn drop_chance_groups(
             let cells = cells_of(group, finer.last(), distances);
             let height = median_in_place(&mut cells.clone()).unwrap_or(f64::NEG_INFINITY);
             let like_it = own.iter().filter(|&&cell| cell >= height - ln(CLOSE)).count();
-            // Its own cells are among them where the group is one of the level.
             let like_it =
                 like_it.saturating_sub(cells.iter().filter(|&&cell| cell >= height - ln(CLOSE)).count());
             outside.up_to(height + ln(CLOSE), home(coarse.first(), group[0])) <= like_it
@@ -149,7 +145,7 @@ pub(super) fn drop_chance_groups(
                 groups.push(group.clone());
                 continue;
             }
-            // A true pair with a chance third: the pair stays.
+            // A true pair with a random third CPU: the pair remains.
             let inner: Vec<Vec<usize>> = solid.iter().rev().map(|node| sorted(tree.members(node))).collect();
             for smaller in inner.into_iter().filter(|smaller| smaller.len() < group.len()) {
                 let new = smaller
@@ -173,7 +169,7 @@ fn sorted(cpus: &[usize]) -> Vec<usize> {
     cpus
 }
 
-/// The cells that leave the groups of a level, by the coarser group that holds them, rising.
+/// The cells that leave the groups of a level, ascending, by the coarser group that contains them.
 struct Outside {
     cells: BTreeMap<u32, Vec<f64>>,
 }
@@ -194,13 +190,11 @@ impl Outside {
         Outside { cells }
     }
 
-    /// How many cells around this group are at most so slow.
     fn up_to(&self, height: f64, home: u32) -> usize {
         self.cells.get(&home).map_or(0, |cells| cells.partition_point(|&cell| cell <= height))
     }
 }
 
-/// The cells of a group that no finer group holds.
 fn cells_of(group: &[usize], finer: Option<&Partition>, distances: &Distances) -> Vec<f64> {
     let own = pairs(group).filter(|&(a, b)| finer.is_none_or(|finer| !finer.joins(a, b)));
     own.map(|(a, b)| distances.at(a, b)).collect()
@@ -214,12 +208,12 @@ fn home(coarser: Option<&Partition>, cpu: usize) -> u32 {
     coarser.map_or(ALONE, |coarser| coarser.of(cpu))
 }
 
-/// Fewer groups could be what a container was given.
+/// Minimum number of groups of a whole machine; a container may have been given fewer.
 const WHOLE: usize = 8;
-/// Groups of a whole machine differ by less than this factor: some cores of a package may be off.
+/// Ratio of sizes that groups of a whole machine do not reach: some cores of a package may be off.
 const MAX_UNEQUAL: usize = 4;
 
-/// The level that divides a whole machine into the smallest groups below this one, if there is one.
+/// The coarsest level finer than this one that divides the whole machine into groups of one size, if any.
 pub(super) fn whole<'a>(
     level: &Partition,
     levels: impl Iterator<Item = &'a Partition>,
@@ -228,12 +222,11 @@ pub(super) fn whole<'a>(
     finer.filter(|finer| finer.regular().is_some()).max_by_key(|finer| finer.pairs())
 }
 
-/// Groups of a level that a finer one has too.
 fn kept(level: &Partition, finer: &Partition) -> usize {
     level.groups().iter().filter(|group| finer.groups().contains(group)).count()
 }
 
-/// Whether a level leaves two groups or more of a whole machine as they are, or has groups of most different sizes.
+/// Whether a level keeps two or more groups of a whole machine unchanged, or has groups of very different sizes.
 pub(super) fn is_odd(level: &Partition, finer: Option<&Partition>) -> bool {
     let Some(finer) = finer.filter(|finer| finer.groups().len() >= WHOLE) else { return false };
     let sizes = level.groups().iter().map(Vec::len);
@@ -241,8 +234,7 @@ pub(super) fn is_odd(level: &Partition, finer: Option<&Partition>) -> bool {
     kept(level, finer) > 1 || most >= MAX_UNEQUAL * least
 }
 
-/// The one group that a level adds to a whole machine of which it leaves others as they are: one socket of two that
-/// shows, or one die of many.
+/// The only new group of a level that keeps others of a whole machine, as when one of two sockets is visible.
 pub(super) fn is_half(level: &Partition, finer: Option<&Partition>) -> Option<Vec<usize>> {
     let finer = finer?;
     let mut new = level.groups().iter().filter(|group| !finer.groups().contains(group));
@@ -251,8 +243,7 @@ pub(super) fn is_half(level: &Partition, finer: Option<&Partition>) -> Option<Ve
     (kept(level, finer) > 1 && (is_half || finer.groups().len() >= WHOLE)).then(|| group.clone())
 }
 
-/// Whether all groups of a level are also groups of a whole machine, which has more that stand out: some of its pairs
-/// read slower than the others.
+/// Whether all groups of a level are also groups of a whole machine whose other, slower groups stand out as well.
 pub(super) fn is_part(level: &Partition, levels: &[Partition], distances: &Distances) -> bool {
     let all: Vec<usize> = (0..distances.len()).collect();
     let others = levels.iter().filter(|whole| whole.regular().is_some() && whole.groups() != level.groups());

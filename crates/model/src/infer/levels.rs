@@ -1,4 +1,4 @@
-//! Levels: sets of solid groups that belong together; [`Partition`], disjoint groups of CPUs that together are one level.
+//! Levels: sets of solid groups that form one level. [`Partition`]: the disjoint groups of CPUs of a level.
 
 use super::distances::Distances;
 use super::tree::{Node, Separation, Tree};
@@ -7,23 +7,21 @@ use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 use std::collections::BTreeSet;
 
-/// A group that stands out by more than this counts no more: the factor 4.5, as from threads of a core to another
-/// socket, would else outvote any number of groups.
+/// Maximum weight of the gap of a group, a factor of 4.5: a step from threads to sockets would outweigh all groups.
 const GAP_CAP: f64 = 1.5;
-/// A level that leaves CPUs out has at least this share of them …
+/// Minimum share of CPUs in the groups of a level that leaves CPUs out.
 const MIN_COVERAGE: f64 = 0.25;
-/// … and stands out by this factor, as the threads of the fast cores of a hybrid machine do and chance pairs do not.
+/// Minimum gap of such a level. The threads of the fast cores of a hybrid machine reach it; random pairs do not.
 const PARTIAL_RATIO: f64 = 1.5;
-/// … or by this one, where a slow CPU or cell explains what it leaves out: at most as many CPUs as its smallest group has,
-/// besides those of pairs that contradict each other …
+/// Minimum gap if a slow CPU or cell explains the CPUs left out: at most as many as the smallest group has.
 const REST_RATIO: f64 = 1.25;
-/// … and where its groups, or else its pairs, are too many to be the nearest ones of noise.
+/// For `REST_RATIO`, a level needs this many groups or pairs, which are too many to be the nearest ones of noise.
 const MIN_GROUPS: usize = 3;
 const MIN_PAIRS: usize = 8;
-/// A cell inside a level is faster than one outside at least so often.
+/// Minimum probability that a cell inside a level is faster than one outside.
 const MIN_SEPARATION: f64 = 0.98;
 
-/// Takes levels from the solid groups, the weightiest first, until no candidate passes. Finest first.
+/// Selects levels from the solid groups, by descending weight, until no candidate passes. Returns them finest first.
 pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<Partition> {
     let n = distances.len();
     let every = Partitions::new(solid, tree, n);
@@ -39,7 +37,7 @@ pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<
             }
             let partition = partition(&candidate, tree, n);
             let nests = levels.iter().all(|level| partition.is_within(level) || level.is_within(&partition));
-            // What does not nest now never will; the same is true of coverage and separation.
+            // A candidate that does not nest now never will; the same holds for coverage and separation.
             if !nests
                 || !covers_enough(&candidate, &partition, distances)
                 || !every.separates(&partition, distances, &mut separation)
@@ -82,8 +80,8 @@ fn is_nearly_whole(partition: &Partition, distances: &Distances) -> bool {
     rest <= smallest && (partition.groups().len() >= MIN_GROUPS || partition.pairs() >= MIN_PAIRS)
 }
 
-/// Sets of solid groups that could be one level, weightiest first: all of one size; all that exist at one height; the
-/// latter with equally large groups elsewhere. Where two nest, the larger stays.
+/// Sets of solid groups that may form one level, by descending weight: all groups of one size; all groups that exist at
+/// one height; the latter with groups of equal sizes elsewhere. Of nested groups in a set, the larger remains.
 fn candidates(left: &[Node]) -> Vec<Vec<Node>> {
     let mut sets: Vec<Vec<Node>> = Vec::new();
     let sizes: BTreeSet<usize> = left.iter().map(Node::len).collect();
@@ -109,7 +107,7 @@ fn candidates(left: &[Node]) -> Vec<Vec<Node>> {
     let mut sets: Vec<Vec<Node>> = sets.into_iter().map(outermost).collect();
     sets.sort_by_cached_key(|set| set.iter().map(|node| (node.start, node.end)).collect::<Vec<_>>());
     sets.dedup_by_key(|set| set.iter().map(|node| (node.start, node.end)).collect::<Vec<_>>());
-    // A set that takes cores here and clusters there mixes two levels of one machine: noise put its height between.
+    // A set with cores in one place and clusters in another mixes two levels: noise put its height between them.
     let mixes = |set: &[Node]| {
         let sizes: BTreeSet<usize> = set.iter().map(Node::len).collect();
         set.iter().any(|node| sizes.range(..node.len()).any(|&size| is_tiled(node, size, left)))
@@ -122,7 +120,6 @@ fn candidates(left: &[Node]) -> Vec<Vec<Node>> {
     weighed.into_iter().map(|(_, _, set)| set).collect()
 }
 
-/// Whether solid groups of this size fill the node.
 fn is_tiled(node: &Node, size: usize, solid: &[Node]) -> bool {
     let inside = solid
         .iter()
@@ -130,7 +127,6 @@ fn is_tiled(node: &Node, size: usize, solid: &[Node]) -> bool {
     inside.count() * size == node.len()
 }
 
-/// Of nested nodes the larger ones, in the order of the leaves.
 fn outermost(mut nodes: Vec<Node>) -> Vec<Node> {
     nodes.sort_by_key(|node| (node.start, std::cmp::Reverse(node.end)));
     let mut end = 0;
@@ -142,9 +138,9 @@ fn outermost(mut nodes: Vec<Node>) -> Vec<Node> {
     nodes
 }
 
-/// All solid groups, to tell which cells of a group belong to smaller ones.
+/// All solid groups, to identify cells of a group that belong to smaller groups.
 struct Partitions {
-    /// For each CPU the solid groups that hold it, smallest first: `(size, first leaf)`.
+    /// For each CPU the solid groups that contain it, smallest first: `(size, first leaf)`.
     holding: Vec<Vec<(u32, u32)>>,
 }
 
@@ -159,14 +155,14 @@ impl Partitions {
         Partitions { holding }
     }
 
-    /// The size of the smallest solid group that holds both.
+    /// The size of the smallest solid group that contains both CPUs.
     fn smallest_with(&self, a: usize, b: usize) -> Option<u32> {
         let theirs = &self.holding[b];
         self.holding[a].iter().find(|group| theirs.contains(group)).map(|group| group.0)
     }
 
-    /// Whether a cell inside the partition is faster than one with one end outside its group; cells inside solid
-    /// groups that are smaller than the partition's are left out.
+    /// Whether cells inside the partition are faster than cells with one end outside its group. Cells inside solid
+    /// groups smaller than those of the partition are left out.
     fn separates(&self, partition: &Partition, distances: &Distances, separation: &mut Separation) -> bool {
         separation.clear();
         let n = distances.len();
@@ -188,17 +184,17 @@ impl Partitions {
     }
 }
 
-/// Belongs to no group.
+/// Group index of a CPU in no group.
 pub(super) const ALONE: u32 = u32::MAX;
 
-/// Disjoint groups of two or more CPUs, by their lowest position; CPUs outside all of them stand alone.
+/// Disjoint groups of two or more CPUs, ordered by their lowest position, and CPUs in no group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Partition {
     groups: Vec<Vec<usize>>,
     of: Vec<u32>,
-    /// Pairs that were put together because nobody else was left, and whose own cell is missing.
+    /// Pairs without a cell of their own, formed because no other partners were left.
     pub by_elimination: Vec<[usize; 2]>,
-    /// CPUs whose groups were dropped since nothing shows which they are.
+    /// CPUs whose groups were dropped because the evidence is contradictory.
     pub open: Vec<usize>,
 }
 
@@ -222,7 +218,7 @@ impl Partition {
         &self.groups
     }
 
-    /// The groups with the names of their CPUs, by lowest CPU.
+    /// The groups with the ids of their CPUs, ordered by lowest CPU.
     pub fn labelled(&self, distances: &Distances) -> Vec<CpuSet> {
         let label = |group: &Vec<usize>| group.iter().map(|&cpu| distances.cpus[cpu]).collect();
         let mut groups: Vec<CpuSet> = self.groups.iter().map(label).collect();
@@ -230,43 +226,38 @@ impl Partition {
         groups
     }
 
-    /// The group of a CPU; [`ALONE`] for one without.
+    /// The group index of a CPU, or [`ALONE`].
     pub fn of(&self, cpu: usize) -> u32 {
         self.of[cpu]
     }
 
-    /// Whether two CPUs stand in one group.
     pub fn joins(&self, a: usize, b: usize) -> bool {
         self.of[a] != ALONE && self.of[a] == self.of[b]
     }
 
-    /// CPUs, in groups or not.
     pub fn cpus(&self) -> usize {
         self.of.len()
     }
 
-    /// CPUs in groups.
     pub fn covered(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Pairs inside groups.
     pub fn pairs(&self) -> usize {
         self.groups.iter().map(|group| group.len() * (group.len() - 1) / 2).sum()
     }
 
-    /// The size of all groups, where that is one and every CPU is in one: a whole machine, not what is left of one.
+    /// The size of the groups, if all have the same size and contain every CPU, as in a whole machine.
     pub fn regular(&self) -> Option<usize> {
         let size = self.groups.first()?.len();
         (self.covers_all() && self.groups.iter().all(|group| group.len() == size)).then_some(size)
     }
 
-    /// Whether every CPU is in a group.
     pub fn covers_all(&self) -> bool {
         self.covered() == self.of.len()
     }
 
-    /// Whether every group of this one lies inside a group of the other, or apart from all of them.
+    /// Whether each group of this partition is inside one group of the other or outside all of them.
     pub fn is_within(&self, coarser: &Partition) -> bool {
         self.groups.iter().all(|group| {
             let home = coarser.of[group[0]];
@@ -282,7 +273,6 @@ mod tests {
     use crate::infer::{Structure, infer};
     use crate::stats::Key;
 
-    /// Groups of one size, the pairs that read otherwise, and noise of 1 %.
     fn with_wrong(
         cpus: u32,
         size: usize,
@@ -298,7 +288,7 @@ mod tests {
 
     #[test]
     fn every_cpu_of_a_contradictory_ring_is_open_and_right_groups_stand() {
-        // Two slow pairs of one group leave a ring of near ones.
+        // Two slow pairs in one group leave a ring of near pairs.
         for (ns, slow) in [[21.3, 33.7], [20.0, 30.0]]
             .into_iter()
             .flat_map(|ns| [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]].map(|slow| (ns, slow)))
@@ -314,7 +304,7 @@ mod tests {
             );
             assert_eq!((structure.contradictory, structure.unfit().count()), (4, 0), "{structure:?}");
         }
-        // Of two such groups neither is known.
+        // Two such groups are both unknown.
         let ring = |low: usize, high: usize, own: f64| {
             if [(4, 6), (5, 7), (8, 9), (10, 11)].contains(&(low, high)) { 30.0 } else { own }
         };
@@ -351,7 +341,7 @@ mod tests {
                 ("5".to_owned(), 0),
                 "{structure:?}"
             );
-            // All alike it may be far away; else its row is that of a slow one of its group.
+            // A CPU equally far from all others may be far away; otherwise its row identifies its group.
             let (beside, cpu) = structure.all_but_one().next().unwrap();
             let group = beside.slow_beside.as_ref().map(ToString::to_string);
             assert_eq!(

@@ -1,27 +1,26 @@
-//! Repair: a disturbed cell makes a chance pair out of two leftovers; where nearly all groups have one size, the
-//! CPUs outside them are divided again.
+//! Repair of groups where a disturbed cell made a random pair out of two leftover CPUs of a regular level.
 
 use super::distances::{Distances, pairs};
 use super::levels::Partition;
 use crate::stats::elementary::ln;
 use std::collections::BTreeMap;
 
-/// Fewer groups of one size are no pattern …
+/// Minimum number of groups of one size that form a pattern.
 const MIN_GROUPS: usize = 3;
-/// … nor are groups that hold less than this share of the CPUs.
+/// Minimum share of the CPUs in groups of that size.
 const MIN_SHARE: f64 = 0.6;
-/// A new group is at most this much slower than the slowest of the pattern.
+/// Maximum ratio of the latency of a new group to that of the slowest group of the pattern.
 const SLOWER_BY: f64 = 1.1;
-/// Up to so many CPUs every way to pair them is tried: 105 ways for eight.
+/// Maximum number of CPUs for which every pairing is tried: 105 pairings for eight.
 const EXHAUSTIVE: usize = 8;
 
-/// Divides what the pattern of each level leaves over, coarse to fine. `levels` are finest first.
+/// Divides the CPUs outside the pattern of each level again, from coarse to fine. `levels` are finest first.
 pub(super) fn repair(levels: &mut [Partition], distances: &Distances) {
     for index in (0..levels.len()).rev() {
         let (fine, coarse) = levels.split_at_mut(index + 1);
         let coarser = coarse.first();
         if let Some(repaired) = repaired(&fine[index], coarser, distances) {
-            // Finer levels were cut from the same tree: one that no longer nests gives way in its own turn.
+            // Finer levels were cut from the same tree; one that no longer nests is repaired in its own turn.
             fine[index] = repaired;
         }
     }
@@ -39,7 +38,7 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
         let mut new = divide(&cpus, size, distances);
         new.retain(|group| distances.inside(group).is_some_and(|height| height <= limit));
         let placed = |new: &[Vec<usize>], cpu: usize| new.iter().any(|group| group.contains(&cpu));
-        // A group of another size is given up only for groups that take all its CPUs.
+        // A group of another size is replaced only by groups that take all its CPUs.
         let others = level.groups().iter().filter(|group| group.len() != size && cpus.contains(&group[0]));
         let kept: Vec<Vec<usize>> =
             others.filter(|group| !group.iter().all(|&cpu| placed(&new, cpu))).cloned().collect();
@@ -59,8 +58,7 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
     (repaired != *level).then_some(repaired)
 }
 
-/// Pairs whose own cell is missing while everybody else has a partner; only where each of the homeless has one such
-/// cell, so that there is one way to do it.
+/// Pairs whose own cell is missing, if each remaining CPU has exactly one such cell, so that the pairing is unique.
 fn eliminated(homeless: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
     let partners = |cpu: usize| {
         homeless.iter().copied().filter(move |&other| other != cpu && distances.is_missing(cpu, other))
@@ -75,8 +73,7 @@ fn eliminated(homeless: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
         .collect()
 }
 
-/// CPUs outside the pattern of a level, by the coarser group that holds them (those outside all of them together);
-/// nothing where the level has no pattern.
+/// CPUs outside the pattern of a level, by the coarser group that contains them; empty without a pattern.
 pub(super) fn leftovers(level: &Partition, coarser: Option<&Partition>) -> Vec<Vec<usize>> {
     let Some(size) = pattern(level) else { return Vec::new() };
     let mut homes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -89,7 +86,6 @@ pub(super) fn leftovers(level: &Partition, coarser: Option<&Partition>) -> Vec<V
     homes.into_values().filter(|cpus| cpus.len() > 1).collect()
 }
 
-/// The size of nearly all groups.
 fn pattern(level: &Partition) -> Option<usize> {
     let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
     for group in level.groups() {
@@ -100,7 +96,6 @@ fn pattern(level: &Partition) -> Option<usize> {
     (groups >= MIN_GROUPS && share >= MIN_SHARE).then_some(size)
 }
 
-/// Groups of one size out of these CPUs; a rest may stay.
 fn divide(cpus: &[usize], size: usize, distances: &Distances) -> Vec<Vec<usize>> {
     if size == 2 && cpus.len() <= EXHAUSTIVE {
         return best_pairs(cpus, distances).1;
@@ -115,7 +110,7 @@ fn divide(cpus: &[usize], size: usize, distances: &Distances) -> Vec<Vec<usize>>
     groups
 }
 
-/// The pairing with the least total, and that total. With an odd number one stays alone.
+/// The pairing with the smallest total, and that total. One of an odd number of CPUs remains alone.
 fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
     let Some((&first, rest)) = cpus.split_first() else { return (0.0, Vec::new()) };
     let mut best = (f64::INFINITY, Vec::new());
@@ -138,8 +133,7 @@ fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
     best
 }
 
-/// Grows a group from the nearest pair by the CPU that is nearest to its members: by the lower median, because a
-/// disturbed cell is too slow and never too fast.
+/// Grows a group from the nearest pair. The lower median measures distances, because disturbance only slows down.
 fn nearest_group(left: &[usize], size: usize, distances: &Distances) -> Option<Vec<usize>> {
     let (a, b) = pairs(left).min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
     let mut group = vec![a, b];

@@ -1,5 +1,4 @@
-//! [`Structure`]: what the latencies say about how a machine is built; [`Layout`]: how the CPUs of one without groups lie to
-//! each other.
+//! [`Structure`]: the structure of a machine inferred from latencies. [`Layout`]: CPUs of a machine without groups.
 
 use super::distances::Distances;
 use super::{Doubt, Found, InferError, Observation, Suspect};
@@ -8,110 +7,107 @@ use crate::stats::elementary::exp;
 use crate::stats::{Estimate, Key, normal};
 use crate::{CpuId, CpuSet, Matrix};
 
-/// What the latencies say about how a machine is built.
+/// The structure of a machine as inferred from its latencies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Structure {
-    /// The CPUs that were looked at, in matrix order.
+    /// The CPUs with values, in matrix order.
     pub cpus: Vec<CpuId>,
-    /// CPUs without a single value: nothing is known of them.
+    /// CPUs without any value.
     pub left_out: Vec<CpuId>,
-    /// Levels whose groups stand out, finest first; each lies inside the next. Empty where the machine shows none.
+    /// Levels with distinct groups, finest first, each nested in the next; empty if there are none.
     pub levels: Vec<InferredLevel>,
-    /// What is no level, finest first: one step of the clock sets it apart, or all of its pairs read 0 and `inside` is
-    /// `None`. Names are those that they had.
+    /// Groups rejected as levels, finest first: they are separated by only one step of the clock, or all of their pairs
+    /// read 0 and `inside` is `None`. They keep their original names.
     pub dropped: Vec<InferredLevel>,
-    /// Step of the clock that was taken into account, in the unit of the matrix; 0 where none is known.
+    /// Step of the clock that was taken into account, in the unit of the matrix; 0 if unknown.
     pub step: f64,
-    /// Groups that stand out alone and are no level. Worth a remark.
+    /// Single groups that stand out but form no level.
     pub hints: Vec<LoneGroup>,
-    /// How the values lie where there is no level.
+    /// The distribution of the values if there is no level.
     pub shape: Shape,
-    /// Pairs that are nearer than the rows of their CPUs allow and no suspects alone, since they are more than disturbance
-    /// explains, or nothing shows which of them are wrong and the levels leave them unexplained: groups may be hidden, and
-    /// those that rest on one of the latter are not named.
+    /// Number of pairs that are nearer than the rows of their CPUs allow but are not suspects individually: either
+    /// there are too many for disturbance, or it is unknown which of them are wrong and the levels do not explain them.
+    /// They may hide groups; groups that depend on the latter are not listed.
     pub contradictory: usize,
-    /// Cells to be measured again before they are believed.
+    /// Cells that must be measured again before they are trusted.
     pub suspects: Vec<Suspect>,
 }
 
-/// How the values of a machine lie.
+/// The distribution of the values of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// There are levels.
     Grouped,
-    /// All pairs are about equally far apart, within the scatter given as a share.
+    /// All pairs have about the same latency.
     Uniform {
-        /// Scatter of the cells, a twentieth at either end left out.
+        /// Scatter of the cells as a share, without a twentieth at either end.
         scatter: f64,
     },
-    /// Too few CPUs to tell: three, up to five that form no groups, or a group and one CPU that is far from it or slow.
+    /// Too few CPUs to decide: three; up to five without groups; or a group and one CPU that is far from it or slow.
     TooFew,
-    /// Values differ by more than noise and form no groups: a mesh, a ring, cores of several kinds, or threads that
-    /// were not pinned.
+    /// Values differ by more than noise without groups: a mesh, a ring, several kinds of cores, or unpinned threads.
     Continuous {
-        /// Scatter of the cells, a twentieth at either end left out.
+        /// Scatter of the cells, without a twentieth at either end.
         scatter: f64,
-        /// How the CPUs lie to each other.
+        /// Arrangement of the CPUs.
         layout: Box<Layout>,
     },
 }
 
-/// A group that is faster inside than to anybody else, where that is no level: all others are one CPU, which is slow or
-/// could be as well as far away, or they are another kind of cores.
+/// A group that is faster inside than to all other CPUs but is no level: the only other CPU may be slow or far away, or
+/// the others are another kind of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoneGroup {
     /// The group.
     pub cpus: CpuSet,
-    /// The one CPU beside it, where there is one: of the matrix, or of the group of the next coarser level.
+    /// The only other CPU, if there is just one: of the matrix, or of the group of the next coarser level.
     pub but: Option<CpuId>,
-    /// The group within it that `but` belongs to by its row, where there is one: `but` is slow to that one as to all others,
-    /// and not far away.
+    /// The group within it to which `but` belongs by its row, if `but` is slow to all CPUs and not far away.
     pub slow_beside: Option<CpuSet>,
     /// Median of the pairs inside, in the unit of the matrix.
     pub inside: Option<f64>,
     /// The slowest of the pairs inside.
     pub inside_most: Option<f64>,
-    /// Median of the pairs with `but`, else of all that leave the group, in the unit of the matrix.
+    /// Median of the pairs with `but`, otherwise of all pairs that leave the group, in the unit of the matrix.
     pub across: Option<f64>,
 }
 
-/// A median hides pairs that take so many times as long.
+/// Ratio of the slowest pair to the median above which the median does not represent the group.
 const FAR_INSIDE: f64 = 1.5;
 
 impl LoneGroup {
-    /// The slowest of the pairs inside, where the median does not stand for it: the group has groups of its own.
+    /// The slowest of the pairs inside, if the median does not represent it because the group contains smaller groups.
     pub fn far_inside(&self) -> Option<f64> {
         self.inside_most.filter(|most| self.inside.is_some_and(|median| *most > FAR_INSIDE * median))
     }
 }
 
-/// Groups of CPUs that reach each other sooner than others.
+/// Groups of CPUs that are nearer to each other than to others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InferredLevel {
-    /// `group-1` the finest, or `smt` where a test has shown its pairs to be threads of a core.
+    /// `group-1` for the finest level, or `smt` if a test has shown its pairs to be threads of a core.
     pub name: String,
-    /// Disjoint, two or more CPUs each, by lowest CPU.
+    /// Disjoint groups of two or more CPUs, ordered by lowest CPU.
     pub groups: Vec<CpuSet>,
-    /// CPUs in no group: each is a group of its own.
+    /// CPUs that each form a group of one.
     pub single: CpuSet,
-    /// CPUs whose group nothing shows, since pairs contradict each other.
+    /// CPUs whose group is unknown because pairs contradict each other.
     pub open: CpuSet,
-    /// Median over the pairs that share a group of this level and none of a finer one, with its interval over pairs, in
-    /// the unit of the matrix; `None` where none of them has a value.
+    /// Median over the pairs that share a group of this level and none of a finer level, with its interval over pairs,
+    /// in the unit of the matrix; `None` if none of them has a value.
     pub inside: Option<Estimate>,
-    /// Median over the pairs that leave a group and share the next coarser one, in the unit of the matrix.
+    /// Median over the pairs that leave a group and share one of the next coarser level, in the unit of the matrix.
     pub across: Option<f64>,
-    /// In how many of the repetitions of [`repeatability`] the level came out exactly the same, as
-    /// a share; `None` where that was not tried.
+    /// Share of the repetitions of [`repeatability`] in which the level was exactly reproduced; `None` if not tested.
     pub repeats: Option<f64>,
-    /// Pairs put together because nobody else was left, their own cell being missing.
+    /// Pairs without a cell of their own, formed because no other partners were left.
     pub by_elimination: Vec<[CpuId; 2]>,
-    /// What the pairs of it that were tested share, where all say the same; `None` where none was tested.
+    /// Result of the execution tests of its pairs, if all agree; `None` without tests.
     pub execution: Option<Execution>,
 }
 
 impl Structure {
-    /// The group of a level that holds this CPU.
+    /// The group of a level that contains this CPU.
     pub fn group_of(&self, level: usize, cpu: CpuId) -> Option<&CpuSet> {
         self.levels.get(level)?.groups.iter().find(|group| group.contains(cpu))
     }
@@ -121,17 +117,17 @@ impl Structure {
         (0..self.levels.len()).find(|&level| self.group_of(level, a).is_some_and(|group| group.contains(b)))
     }
 
-    /// The groups that consist of all CPUs but one, with that one, which is slow or could be as well as far away.
+    /// The groups of all CPUs but one, with that CPU, which is slow or may be far away.
     pub fn all_but_one(&self) -> impl Iterator<Item = (&LoneGroup, CpuId)> {
         self.hints.iter().filter_map(|hint| Some((hint, hint.but?)))
     }
 
-    /// Pairs that do not fit the groups, or where there are none are unlike the rest.
+    /// Pairs that do not fit the groups, or that differ from all others if there are no groups.
     pub fn unfit(&self) -> impl Iterator<Item = &Suspect> {
         self.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier)
     }
 
-    /// How far the values scatter where they form no groups, as a share.
+    /// The scatter of values without groups, as a share.
     pub fn scatter(&self) -> Option<f64> {
         match self.shape {
             Shape::Grouped | Shape::TooFew => None,
@@ -140,12 +136,11 @@ impl Structure {
     }
 }
 
-/// No cell is moved by less than this share: intervals tell how exact a cell is, not how much equal pairs differ.
+/// Minimum random shift of a cell, as a share: intervals do not include the difference between equal pairs.
 const MIN_MOVE: f64 = 0.01;
 
-/// Infers again from the matrix with every value moved at random within its interval: one repetition for each key. A row
-/// of the result says for each level of `structure` whether it came out exactly the same. It grades a level and does not
-/// accept it.
+/// Repeats the inference once for each key, with every value moved at random within its interval. Each row states for
+/// each level of `structure` whether it was exactly reproduced. This grades levels and does not accept them.
 ///
 /// # Errors
 /// As [`infer`](super::infer).
@@ -156,7 +151,6 @@ pub fn repeatability(
 ) -> Result<Vec<Vec<bool>>, InferError> {
     let distances = Distances::new(observed, structure.step)?;
     let n = distances.len();
-    // Half the width of a 95 % interval, in deviations.
     let deviations = normal::quantile(0.975);
     let repeated = |key: Key| {
         let moved = distances.moved(|low, high, width| {
@@ -171,14 +165,14 @@ pub fn repeatability(
     Ok(keys.into_iter().map(repeated).collect())
 }
 
-/// Rounds of power iteration for each axis; what a picture of a mesh needs, not an eigenvalue to the last digit.
+/// Rounds of power iteration for each axis: enough for a picture of a mesh.
 const ROUNDS: usize = 50;
 
-/// How the CPUs of a machine without groups lie to each other: classical scaling (Torgerson 1952) of the latencies to
-/// a plane. A description, no claim about the chip.
+/// Arrangement of the CPUs of a machine without groups: classical scaling (Torgerson 1952) of the latencies to a plane.
+/// It describes the latencies and claims nothing about the chip.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
-    /// The CPUs along the longer axis: neighbours in this order reach each other sooner than most.
+    /// The CPUs along the longer axis: neighbours in this order are nearer to each other than most.
     pub order: Vec<CpuId>,
     /// Position of each CPU in the plane, in matrix order and in the unit of the matrix.
     pub at: Vec<[f64; 2]>,
@@ -192,7 +186,7 @@ impl Layout {
         let at: Vec<[f64; 2]> = (0..n).map(|cpu| [axes[0][cpu], axes[1][cpu]]).collect();
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| at[a][0].total_cmp(&at[b][0]));
-        // An axis has no direction of its own: the end with the lower CPU comes first.
+        // The sign of an axis is arbitrary: the end with the lower CPU comes first.
         if distances.cpus[order[n - 1]] < distances.cpus[order[0]] {
             order.reverse();
         }
@@ -217,10 +211,9 @@ fn centred_squares(distances: &Distances) -> Vec<f64> {
     form
 }
 
-/// The axis along which the CPUs lie furthest apart, by power iteration (von Mises 1929) from a fixed start; it is taken
-/// out of the form.
+/// The axis of largest variance by power iteration (von Mises 1929); its component is removed from the form.
 fn principal_axis(form: &mut [f64], n: usize, axis: u64) -> Vec<f64> {
-    // Any start that is not orthogonal to the axis will do; a fixed one gives the same picture every time.
+    // Any start that is not orthogonal to the axis works; a fixed one makes the picture reproducible.
     let mut direction: Vec<f64> = (0..n as u64).map(|cpu| Key::of(&[axis]).normal(cpu)).collect();
     let mut stretch = 0.0;
     for _ in 0..ROUNDS {

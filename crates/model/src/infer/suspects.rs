@@ -1,5 +1,4 @@
-//! [`Blocks`]: what the levels say that each cell should be, and by how much a cell differs; [`Suspect`]: a cell that is to be
-//! measured again before it is believed.
+//! [`Blocks`]: the values that the levels predict. [`Suspect`]: a cell that must be measured again.
 
 use super::distances::Distances;
 use super::levels::{ALONE, Partition};
@@ -9,31 +8,30 @@ use crate::stats::elementary::{exp, ln};
 use crate::stats::{NORMAL_MAD_SCALE, median_in_place};
 use std::collections::BTreeMap;
 
-/// With fewer cells the median of a block is the cell itself.
+/// Minimum number of cells: with fewer, the median of a block is too close to each cell.
 const MIN_CELLS: usize = 4;
-/// No scatter is believed to be smaller: see the guard.
+/// Minimum scatter: see the guard.
 const MIN_SCATTER: f64 = 0.02;
-/// Cells lie nearer to their own median than to the true value: the median deviation of normal values is smaller by
-/// this divided by their number (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
+/// Correction for small blocks, whose cells are near to their own median: their median deviation is smaller by this
+/// divided by their number (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
 const SHRINKAGE: f64 = 1.2;
 
 /// A block-constant model: cells between the same two groups under the same level have one value.
 pub(super) struct Blocks {
-    /// Finest first; the last table is that of pairs that no level joins.
+    /// Finest level first; the last table is for pairs that no level joins.
     tables: Vec<Table>,
 }
 
 struct Table {
-    /// The groups whose pairs are the blocks, and one more for CPUs without a group: see [`sides`].
+    /// Number of groups whose pairs are the blocks, plus one for CPUs without a group: see [`sides`].
     side: usize,
-    /// Median logarithm by block, `side` × `side`; NaN where the block has no cell.
+    /// Median logarithm by block, `side` × `side`; NaN for a block without cells.
     medians: Vec<f64>,
-    /// Scatter of the cells of this level around their blocks.
     scatter: f64,
 }
 
 impl Blocks {
-    /// `levels` finest first.
+    /// Fits the model; `levels` are finest first.
     pub fn fit(levels: &[Partition], distances: &Distances) -> Blocks {
         let mut cells: Vec<Vec<(u32, u32)>> = vec![Vec::new(); levels.len() + 1];
         for high in 0..distances.len() {
@@ -49,14 +47,13 @@ impl Blocks {
         Blocks { tables }
     }
 
-    /// The model's logarithm for a pair.
     pub fn at(&self, levels: &[Partition], a: usize, b: usize) -> f64 {
         let depth = depth(levels, a, b);
         let table = &self.tables[depth];
         table.medians[table.block(sides(levels, depth), a, b)]
     }
 
-    /// How far a cell lies from the model, in deviations of its level.
+    /// Distance of a cell from the model, in deviations of its level.
     pub fn residual(&self, levels: &[Partition], distances: &Distances, a: usize, b: usize) -> f64 {
         let scatter = self.tables[depth(levels, a, b)].scatter;
         (own(distances, a, b) - self.at(levels, a, b)).abs()
@@ -64,17 +61,15 @@ impl Blocks {
     }
 }
 
-/// The logarithm of the value of a pair, also where that does not count.
 fn own(distances: &Distances, a: usize, b: usize) -> f64 {
     distances.set_aside(a, b).unwrap_or_else(|| distances.at(a, b))
 }
 
-/// Between which groups the cells of a level lie: those of the next finer one; the finest level has its own.
+/// The partition whose groups form the blocks of a level: the next finer level, or the finest level itself.
 fn sides(levels: &[Partition], depth: usize) -> Option<&Partition> {
     levels.get(depth.saturating_sub(1))
 }
 
-/// The finest level that joins the two; the number of levels where none does.
 pub(super) fn depth(levels: &[Partition], a: usize, b: usize) -> usize {
     levels.iter().position(|level| level.joins(a, b)).unwrap_or(levels.len())
 }
@@ -116,51 +111,49 @@ impl Table {
     }
 }
 
-/// A cell further than this from its block does not fit, in deviations …
+/// Deviation from its block beyond which a cell is an outlier, for up to `FEW_CELLS` cells. See [`outlier`].
 const OUTLIER: f64 = 4.0;
-/// … where there are no more cells than this. See [`outlier`].
 const FEW_CELLS: f64 = 500.0;
-/// The nearest of CPU 0 is a suspect from this factor above the other groups on.
+/// Ratio to the other groups above which the pair of CPU 0 and its sibling is a suspect.
 const FIRST_CPU_RATIO: f64 = 1.1;
 
 named! {
-    /// Why a cell is to be measured again.
+    /// Why a cell must be measured again.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Doubt {
-        /// It lies more than four deviations from the cells between the same groups, 5.5 in a matrix of 1,024 CPUs.
+        /// It is more than four deviations away from the cells between the same groups; 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
-        /// Its CPUs were left over where nearly all groups have one size, or other pairs of theirs contradict each other: a
-        /// disturbed cell may hide their group.
+        /// Its CPUs are left over in a regular level, or their other pairs are contradictory: a disturbed cell may hide
+        /// a group.
         Leftover = "leftover",
-        /// It has no value, or a 0, which is none.
+        /// It has no value, or a 0.
         Missing = "missing",
-        /// CPU 0 and its nearest, slower than the other groups: in 7 of 46 published matrices with threads this pair reads 26 to 92 % above the others.
+        /// CPU 0 and its sibling are slower than other groups: by 26 to 92 % in 7 of 46 published matrices with
+        /// threads.
         FirstCpu = "first-cpu",
-        /// It is nearer than other pairs of its CPUs allow, and it or those are wrong: nothing shows which.
+        /// It is nearer than other pairs of its CPUs allow; it is unknown which of them are wrong.
         Contradictory = "contradictory",
     }
 }
 
-/// A cell that is to be measured again before it is believed. A file of another tool has no second measurement: its
-/// suspects are listed.
+/// A cell that must be measured again before it is trusted; in files of other tools it is only listed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Suspect {
     /// The pair, in matrix order.
     pub pair: [CpuId; 2],
-    /// Why.
+    /// The reason.
     pub doubt: Doubt,
-    /// Its value divided by what the groups suggest; `None` without a value, or where nothing shows the groups.
+    /// Its value divided by the expected value; `None` without a value, or if the groups are unknown.
     pub ratio: Option<f64>,
 }
 
-/// The limit among so many cells. The tail of normal values falls as exp(−z²/2), so that this keeps the number of cells
-/// constant that noise alone puts beyond it.
+/// The limit for this number of cells. As normal tails fall as exp(−z²/2), the expected number beyond it is constant.
 fn outlier(cells: usize) -> f64 {
     (OUTLIER * OUTLIER + 2.0 * ln((cells as f64 / FEW_CELLS).max(1.0))).sqrt()
 }
 
-/// Every suspect cell under the levels (finest first) as they were before acceptance, by pair. What a clock of this step
-/// shows as one step from the others may be alike.
+/// All suspect cells under the levels (finest first) as proposed before acceptance, by pair. Values that differ by only
+/// one `step` of the clock may be equal.
 pub(super) fn suspects(
     levels: &[Partition],
     blocks: &Blocks,
@@ -210,9 +203,8 @@ pub(super) fn suspects(
         .collect()
 }
 
-/// Each of the pairs that contradict each other is a suspect. Nothing shows the groups of their CPUs: other cells of these
-/// do not count as unfit, but are measured again, since disturbed ones make pairs contradict each other. A cell that was
-/// set aside is known to be wrong.
+/// Marks each contradictory pair as suspect. The groups of their CPUs are unknown, and disturbed cells cause
+/// contradictions: their other cells are measured again but are no outliers, unless they were set aside as wrong.
 pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], distances: &Distances) {
     let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
     let named = |pair: &[usize; 2]| pair.map(|position| distances.cpus[position]);
@@ -232,11 +224,11 @@ pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], dista
     suspects.sort_by_key(|suspect| suspect.pair.map(position));
 }
 
-/// Pairs of a CPU that is slow to all others are as slow as that CPU up to this many times its median.
+/// Maximum ratio to its median at which a pair of a slow CPU is considered as slow as that CPU.
 const OF_SLOW_CPU: f64 = 1.5;
 
-/// Cells that are measured again and do not count as unfit: all where the groups are hidden (but for those set aside), and
-/// those of one CPU that is far from all others, or slow, which is one finding.
+/// Downgrades outliers to cells that are only measured again: all cells if groups are hidden (except those set aside),
+/// and cells of a single CPU that is slow or far from all others, which is one finding.
 pub(super) fn leave_unexplained(
     suspects: &mut [Suspect],
     hints: &[LoneGroup],

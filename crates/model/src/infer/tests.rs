@@ -1,4 +1,4 @@
-//! What inference says about small matrices made by hand; machines are in `tests/inference.rs`.
+//! Tests of inference on small handmade matrices; tests of machines are in `tests/inference.rs`.
 
 use super::*;
 use crate::stats::Key;
@@ -15,7 +15,6 @@ pub(super) fn groups(structure: &Structure) -> Vec<Vec<String>> {
     structure.levels.iter().map(|level| level.groups.iter().map(ToString::to_string).collect()).collect()
 }
 
-/// Four cores of two threads, siblings i and i + 4.
 fn desktop(row: usize, column: usize) -> f64 {
     let noise = 1.0 + 0.02 * Key::of(&[3]).normal((row * 8 + column) as u64);
     noise * if row % 4 == column % 4 { 7.0 } else { 24.0 }
@@ -104,7 +103,7 @@ fn a_disturbed_sibling_is_a_suspect() {
 fn all_but_the_slow_cpu_is_no_cluster() {
     let structure = infer(&matrix(8, |row, _| Some(if row == 7 { 90.0 } else { 20.0 }))).unwrap();
     assert!(structure.levels.is_empty(), "{structure:?}");
-    // It could as well be the one CPU of another die: that is said, and not that all pairs are alike.
+    // CPU 7 may be the only CPU of another die: the shape is reported as unknown, not as uniform.
     assert_eq!(structure.shape, Shape::TooFew);
     let (group, but) = structure.all_but_one().next().unwrap();
     assert_eq!((group.cpus.to_string(), but), ("0-6".to_owned(), CpuId(7)));
@@ -129,12 +128,11 @@ fn what_one_cpu_leaves_open_a_report_of_the_whole_matrix_settles() {
 
 #[test]
 fn a_cpu_of_its_own_is_a_group_of_one() {
-    // Two dies of three CPUs, and one CPU of a third.
     let ns = |row: usize, column: usize| if row / 3 == column / 3 { 20.0 } else { 90.0 };
     let structure = infer(&matrix(7, |row, column| Some(ns(row, column)))).unwrap();
     assert_eq!(groups(&structure), [["0-2", "3-5"]]);
     assert_eq!(structure.levels[0].single.to_string(), "6");
-    // One that is slow to everybody is in the die of which it is the slow one.
+    // A CPU that is slow to all others is not separated from its die.
     let slow = |row: usize, column: usize| {
         let factor = if row == 5 || column == 5 { 3.0 } else { 1.0 };
         factor * if row / 3 == column / 3 { 20.0 } else { 150.0 }
@@ -206,25 +204,25 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
         }
         assert_eq!(structure.levels[2].across.map(|ns| (ns / 10.0).round()), Some(11.0));
     }
-    // Beside many wrong pairs right ones are contradicted too; those fit, and are not named.
+    // Many wrong pairs also contradict right ones, but right values fit and must not be reported.
     for seed in 0..4 {
         let fits = |ratio: f64| (0.75..1.3).contains(&ratio);
         let (structure, _) = near(seed, 60, 8.0);
         let named = structure.unfit().find(|suspect| suspect.ratio.is_some_and(fits));
         assert_eq!((structure.contradictory, named), (0, None), "seed {seed}");
     }
-    // A block of four by four, as of a copy: the CPUs of two caches lie as near as those of one socket.
+    // A block of four by four copied cells: the CPUs of two caches are as near as those of one socket.
     let block = matrix(64, |row, column| {
         Some(if row >= 60 && column < 4 { server(60, 32) } else { server(row, column) })
     });
     let structure = infer(&block).unwrap();
     assert_eq!((sizes(&structure), structure.unfit().count()), (vec![(32, 2), (8, 8), (2, 32)], 16));
-    // More than may be disturbed is no few: that groups may be hidden is known.
+    // More contradictions than disturbance can explain are reported, because groups may be hidden.
     let (structure, _) = near(5, 300, 45.0);
     assert!(structure.contradictory > 100, "{}", structure.contradictory);
 }
 
-/// Groups of one size, 20 ns inside and 60 outside, with noise of 3 %, where some pairs read 20.
+/// Groups of one size, 20 ns inside and 60 outside, with noise of 3 %; the pairs in `wrong` read 20.
 fn grouped(cpus: u32, size: usize, wrong: &[(usize, usize)], seed: u64) -> Structure {
     let key = Key::of(&[19, seed]);
     let seen = matrix(cpus, |row, column| {
@@ -255,7 +253,7 @@ fn a_pair_that_is_too_near_hides_no_level_of_small_groups_and_is_listed() {
             let [level] = &structure.levels[..] else { panic!("{cpus} {wrong:?} {seed}: {structure:?}") };
             let sizes: Vec<usize> = level.groups.iter().map(CpuSet::len).collect();
             assert_eq!(sizes, vec![size; cpus as usize / size], "{cpus} {wrong:?} {seed}");
-            // Noise alone moves a right pair by a tenth now and then.
+            // Noise alone sometimes moves a correct pair by a tenth.
             let off = |suspect: &&Suspect| suspect.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
             let listed = structure.suspects.iter().filter(off);
             let listed: Vec<_> = listed.map(|cell| cell.pair.map(|cpu| cpu.0 as usize)).collect();
@@ -267,10 +265,10 @@ fn a_pair_that_is_too_near_hides_no_level_of_small_groups_and_is_listed() {
 
 #[test]
 fn pairs_of_which_any_may_be_wrong_are_contradictory() {
-    // A chain 1-0-2-3-4-5 of near pairs is 0,1 2,3 4,5 with two wrong ones, or something else.
+    // The chain 1-0-2-3-4-5 of near pairs may be 0,1 2,3 4,5 with two wrong pairs, or something else.
     for seed in 0..10 {
         let structure = grouped(8, 2, &[(0, 2), (3, 4)], seed);
-        // Chance may show the right ones.
+        // By chance, the right pairs may be found.
         let is_right = groups(&structure) == [["0,1", "2,3", "4,5", "6,7"]];
         assert!(structure.contradictory > 0 || is_right, "{seed}: {structure:?}");
         let clean = grouped(8, 2, &[], seed);
@@ -280,7 +278,7 @@ fn pairs_of_which_any_may_be_wrong_are_contradictory() {
 
 #[test]
 fn of_contradictory_pairs_no_group_is_named_and_no_cell_listed() {
-    // The wrong pairs close a ring of four CPUs, of which either two opposite sides may be the right ones.
+    // The wrong pairs close a ring of four CPUs in which either two opposite sides may be right.
     let ring = [(0, 2), (1, 3)];
     let open = ["0,1", "2,3", "0,2", "1,3"];
     let mut contradictory = 0;
@@ -341,17 +339,17 @@ fn noise_alone_is_seldom_a_pair_that_does_not_fit() {
     let listed = |cpus: u32, size: usize| {
         (0..40).filter(|&seed| grouped(cpus, size, &[], seed).unfit().next().is_some()).count()
     };
-    // The cells between two pairs are four: their own median lies near them.
+    // There are only four cells between two pairs, so their median is close to each of them.
     let found = [(32, 2), (16, 2), (32, 4), (16, 4)].map(|(cpus, size)| listed(cpus, size));
     assert!(found.iter().all(|&seeds| seeds <= 8), "{found:?}");
-    // Of 32,640 cells one in 16,000 lies four deviations off.
+    // Of 32,640 cells, one in 16,000 is four deviations off.
     let listed: usize = (0..4).map(|seed| grouped(256, 2, &[], seed).unfit().count()).sum();
     assert!(listed <= 1, "{listed}");
 }
 
 #[test]
 fn one_step_of_a_clock_is_nothing_that_does_not_fit() {
-    // Two values, the nearer of which comes with no structure.
+    // Two values; the nearer one occurs at random.
     let seen = matrix(24, |row, column| {
         Some(if Key::of(&[20]).below((row * 24 + column) as u64, 16) == 0 { 25.0 } else { 50.0 })
     });
@@ -391,7 +389,7 @@ fn one_pair_inside_groups_is_a_level() {
 
 #[test]
 fn what_one_socket_shows_of_a_whole_machine_is_no_level() {
-    // Clusters of 8; one socket of 64 is nearer inside than half of the other, the rest of which is as far as all.
+    // Clusters of 8; pairs within one socket of 64 and within half of the other are nearer than all others.
     let ns = |row: usize, column: usize| match (row.max(column), row / 8 == column / 8) {
         (_, true) => 30.0,
         (0..64, _) => 100.0,
@@ -404,7 +402,7 @@ fn what_one_socket_shows_of_a_whole_machine_is_no_level() {
 
 #[test]
 fn a_kind_of_cores_is_no_level() {
-    // Cores of two kinds, each with its share in a trip: 40 ns among the fast, 100 among the slow, 70 between.
+    // Cores of two kinds that each add a constant: 40 ns among the fast, 100 among the slow, 70 between.
     let share = |cpu: usize| if cpu < 4 { 20.0 } else { 50.0 };
     let structure = infer(&matrix(8, |row, column| Some(share(row) + share(column)))).unwrap();
     assert!(structure.levels.is_empty(), "{structure:?}");
@@ -451,7 +449,6 @@ fn another_numbering_gives_the_same_groups() {
     for trial in 0..20 {
         let mut names: Vec<usize> = (0..24).collect();
         Key::of(&[9, trial]).shuffle(&mut names);
-        // Three clusters of four cores with two threads.
         let ns = |a: usize, b: usize| {
             let (high, low) = (a.max(b), a.min(b));
             let noise = 1.0 + 0.03 * Key::of(&[8]).normal((high * 24 + low) as u64);
@@ -484,9 +481,9 @@ fn levels_that_are_clear_come_out_again() {
     assert_eq!(repeatability(&observed, &structure, keys), Ok(vec![vec![true]; 10]));
 }
 
-/// Groups of groups, finest first, with noise of 3 % and CPUs that are slower or faster to all by 2 %, where random pairs
-/// read as near as those of the finest groups. Whether just the levels of the machine came out and just the wrong pairs are
-/// listed; `None` where groups are said to be hidden.
+/// Nested groups, finest first, with noise of 3 % and CPUs that are slower or faster to all by 2 %; `wrong` random
+/// pairs read as near as pairs of the finest groups. Returns whether exactly the levels of the machine are found and
+/// exactly the wrong pairs are listed; `None` where groups are reported as hidden.
 fn comes_out(cpus: usize, sizes: &[(usize, f64)], rest: f64, wrong: usize, seed: u64) -> Option<bool> {
     let key = Key::of(&[21, seed]);
     let at = |a: usize, b: usize| {

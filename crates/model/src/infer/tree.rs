@@ -1,27 +1,24 @@
-//! [`Tree`]: average linkage by nearest-neighbour chain. Solid groups: nodes of it whose inside is clearly faster than the
-//! way out, judged one by one. [`Separation`]: how often a cell of one kind is faster than one of another.
+//! [`Tree`]: average linkage by nearest-neighbour chain. Solid groups are nodes whose inside is clearly faster than the
+//! way out; each is judged separately. [`Separation`]: how often cells of one kind are faster than cells of another.
 //!
 //! One cut through the whole tree would judge all groups by one height, but the same relation can be slower in one
-//! corner of a machine: a socket whose lines live elsewhere, a core with a lower clock.
+//! corner of a machine, for example in a socket whose cache lines are homed elsewhere, or on a core with a lower clock.
 
 use super::distances::{Distances, forgiven};
 use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 
-/// Noise that stays between cells of one relation however long each is measured: slices, distances on the die. Cells
-/// with narrower intervals are not worth more than this says.
+/// Noise between cells of one relation that no duration removes: slices, distances on the die. Limits the weights.
 const SCATTER: f64 = 0.05;
 
-/// A merge of two neighbours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     /// Members are `leaves[start..end]`, those of the first child `leaves[start..middle]`.
     pub start: usize,
     pub middle: usize,
     pub end: usize,
-    /// Median of the cells between the two children.
     pub height: f64,
-    /// Median of the cells to the tree neighbour less `height`; infinite for the root.
+    /// Median of the cells to the tree neighbour minus `height`; infinite for the root.
     pub gap: f64,
 }
 
@@ -31,17 +28,15 @@ impl Node {
     }
 }
 
-/// Who merges with whom, from the nearest.
 pub(super) struct Tree {
-    /// Positions so that the members of each node stand together.
+    /// Positions, ordered so that the members of each node are adjacent.
     pub leaves: Vec<usize>,
     pub nodes: Vec<Node>,
 }
 
 impl Tree {
     /// Average linkage (Sokal and Michener 1958) by the nearest-neighbour chain (Benzécri 1982, Juan 1982; Murtagh 1983
-    /// proves O(N²)). Means are weighted by what the intervals say; a weighted mean stays reducible, because it lies
-    /// between the two that it joins.
+    /// proves O(N²)). Means weighted by the intervals stay reducible, as they are between the two means that they join.
     pub fn grow(distances: &Distances) -> Tree {
         let merges = merges(distances);
         Tree::of_merges(distances, &merges)
@@ -64,7 +59,7 @@ impl Tree {
         for (at, &leaf) in leaves.iter().enumerate() {
             position[leaf] = at;
         }
-        // The first leaf of each cluster, to find where its members stand.
+        // The first leaf of each cluster, to locate its members.
         let mut first: Vec<usize> = (0..n).collect();
         let mut parent = vec![usize::MAX; n + merges.len()];
         let mut nodes = Vec::with_capacity(merges.len());
@@ -110,7 +105,7 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         Vec::new()
     };
     let mut size = vec![1.0; n];
-    // The cluster that a row of the table stands for.
+    // The cluster that a row of the table represents.
     let mut cluster: Vec<usize> = (0..n).collect();
     let mut alive: Vec<usize> = (0..n).collect();
     let mut chain: Vec<usize> = Vec::new();
@@ -122,7 +117,7 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         };
         let before = chain.len().checked_sub(2).map(|at| chain[at]);
         let row = &mean[tip * n..(tip + 1) * n];
-        // A tie goes to where the chain came from, or it would never end.
+        // A tie goes back to the previous cluster of the chain, otherwise the chain would never end.
         let (mut nearest, mut least) = match before {
             Some(before) => (before, row[before]),
             None => (usize::MAX, f64::INFINITY),
@@ -159,23 +154,19 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
     merges
 }
 
-/// Leaving a group costs at least this factor …
+/// Minimum ratio of leaving a group to staying inside it.
 const MIN_RATIO: f64 = 1.18;
-/// … or this one, where several cells say so: the second die of a Threadripper 3945WX is 1.08 times as far as the first,
-/// on each of 144 pairs.
+/// Minimum ratio if several cells show it: the dies of a Threadripper 3945WX are 1.08 apart, on each of 144 pairs.
 const MIN_RATIO_OF_SEVERAL: f64 = 1.07;
-/// A group that is nearer inside than to others by this factor stands out clearly.
 pub(super) const CLEAR_RATIO: f64 = 1.5;
-/// So many joined cells are several. Those of noise have such a factor too; the guard refuses them. (Asked for 20, more
-/// than a third of the planted machines were missed whose groups lie 1.08 to 1.1 apart under noise of 1 %: the last core
-/// to join a group has few cells.)
+/// Number of joined cells that count as several; the guard rejects groups of noise. With 20, more than a third of
+/// planted machines with groups 1.08 to 1.1 apart under noise of 1 % were missed: the last core to join has few cells.
 const SEVERAL: usize = 3;
-/// A joined cell is faster than one leaving the group at least so often …
+/// Minimum probability that a joined cell is faster than one that leaves the group.
 const MIN_SEPARATION: f64 = 0.95;
-/// … and so often where the factor is small.
 const MIN_SEPARATION_OF_SEVERAL: f64 = 0.98;
 
-/// The factor that leaving a group costs at least, where so many cells say so.
+/// The minimum ratio of leaving a group, given this number of cells.
 pub(super) fn least_ratio(cells: usize) -> f64 {
     if cells >= SEVERAL { MIN_RATIO_OF_SEVERAL } else { MIN_RATIO }
 }
@@ -216,7 +207,6 @@ fn separated(node: &Node, tree: &Tree, distances: &Distances, separation: &mut S
     separation.share()
 }
 
-/// Whether a group is nearer inside than to other CPUs by this factor.
 pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances: &Distances) -> bool {
     let rest: Vec<usize> = among.iter().copied().filter(|cpu| !group.contains(cpu)).collect();
     let across = group.iter().flat_map(|&a| rest.iter().map(move |&b| (a, b)));
@@ -227,8 +217,8 @@ pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances
     }
 }
 
-/// Counts of two kinds of cells by bin, to say how often one of the first is faster than one of the second: the
-/// statistic of Mann and Whitney (1947) divided by the number of pairs, ties counted half.
+/// Counts two kinds of cells by bin to estimate how often one of the first is faster than one of the second: the
+/// statistic of Mann and Whitney (1947) divided by the number of pairs; ties count half.
 pub(super) struct Separation {
     inside: Vec<u32>,
     outside: Vec<u32>,
@@ -266,8 +256,7 @@ impl Separation {
         self.highest = self.highest.max(bin);
     }
 
-    /// The share; `None` where one kind has no cell. The slowest cells of the inside are left out, as many as may
-    /// be disturbed.
+    /// The share; `None` if one kind has no cell. As many of the slowest inside cells as may be disturbed are left out.
     pub fn share(&self) -> Option<f64> {
         let total: u32 = self.inside[..self.end()].iter().sum();
         let kept = f64::from(total) - forgiven(f64::from(total));
