@@ -1,11 +1,9 @@
-//! Serial correlation: how far a sample in time order is from independent.
+//! Serial correlation: the dependence of consecutive values of a sample.
 
 use super::location::mean;
 
 /// Autocorrelation at a lag, −1 to 1: the usual estimate about the common mean, with divisor n at every lag (Box and
-/// Jenkins 1970). `None` where it is not defined: not more values than the lag, or no variation.
-///
-/// It is biased towards −1/n; eight passes say little about it (standard error about 1/√n).
+/// Jenkins 1970), biased towards −1/n, standard error about 1/√n. `None` for too few values or no variation.
 pub fn lag(values: &[f64], lag: usize) -> Option<f64> {
     let center = mean(values)?;
     let power: f64 = values.iter().map(|value| (value - center) * (value - center)).sum();
@@ -17,9 +15,8 @@ pub fn lag(values: &[f64], lag: usize) -> Option<f64> {
     Some(product / power)
 }
 
-/// Independent samples that `n` values with this lag-1 autocorrelation are worth if they follow a first-order
-/// autoregression: n(1−ρ)/(1+ρ) (Bayley and Hammersley 1946), at least 1 and at most `n`. A negative ρ is taken for
-/// zero: it would promise more than was measured.
+/// Effective number of independent samples of `n` values with this lag-1 autocorrelation in a first-order
+/// autoregression: n(1−ρ)/(1+ρ) (Bayley and Hammersley 1946), from 1 to `n`. A negative ρ counts as zero.
 pub fn effective_n(n: usize, lag_1: f64) -> f64 {
     if n == 0 {
         return 0.0;

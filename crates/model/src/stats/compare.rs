@@ -1,18 +1,17 @@
-//! Shift between samples with its interval, without assuming a distribution: Hodges and Lehmann.
+//! Distribution-free shift between samples with its interval (Hodges and Lehmann 1963).
 //!
-//! The shift carries the unit of the values; for a relative shift give logarithms (0.02 is about 2 %).
-//! Two-sample: median of all differences, interval by inverting the test of Mann and Whitney (1947).
-//! Paired: median of the Walsh averages, interval by inverting the signed-rank test of Wilcoxon (1945).
-//! Both estimates: Hodges and Lehmann (1963). Null distributions are exact up to a size and normal beyond.
+//! The shift has the unit of the values; for a relative shift pass logarithms (0.02 is about 2 %). Two samples: median
+//! of all differences, interval by inverting the test of Mann and Whitney (1947). Paired: median of the Walsh averages,
+//! interval by inverting the test of Wilcoxon (1945). Null distributions are exact up to a size, then normal.
 
 use super::elementary;
 use super::estimate::Estimate;
 use super::location::{median_in_place, median_of_sorted};
 use super::normal;
 
-/// Shift of `after` relative to `before`: the median of all differences after − before, with an interval of
-/// confidence 1 − `alpha` or a little more. With too few values the interval is the whole range of differences, with
-/// the confidence that this has. `None` if a sample is empty. Time and memory grow with the product of the sizes.
+/// Shift of `after` relative to `before`: the median of all differences after − before, with an interval of confidence
+/// 1 − `alpha` or a little more. With too few values the interval is the whole range of differences, with its actual
+/// confidence. `None` if a sample is empty. Time and memory grow with the product of the sizes.
 ///
 /// ```
 /// # use coretalk_model::stats::compare::shift;
@@ -31,8 +30,8 @@ pub fn shift(before: &[f64], after: &[f64], alpha: f64) -> Option<Estimate> {
     interval(differences, cut, m as f64 * n as f64 / (m + n) as f64)
 }
 
-/// Location of differences of pairs (or of any one symmetric sample): the median of the Walsh averages, with an
-/// interval as in [`shift`]. `None` for no differences. Time and memory grow with the square of the size.
+/// Location of differences of pairs (or of any symmetric sample): the median of the Walsh averages, with an interval as
+/// in [`shift`]. `None` for no differences. Time and memory grow with the square of the size.
 pub fn paired_shift(differences: &[f64], alpha: f64) -> Option<Estimate> {
     let n = differences.len();
     let averages: Vec<f64> = differences
@@ -48,8 +47,8 @@ pub fn paired_shift(differences: &[f64], alpha: f64) -> Option<Estimate> {
     interval(averages, cut, n as f64)
 }
 
-/// The point of [`paired_shift`] alone, for any number of differences: beyond 1,000 of them that of as many evenly
-/// spaced order statistics, which describe the sample to a rank in a thousand. `None` for no differences.
+/// The point of [`paired_shift`] alone. Beyond 1,000 differences it uses 1,000 evenly spaced order statistics, which
+/// describe the sample to a rank in a thousand. `None` for no differences.
 pub fn paired_location(differences: &[f64]) -> Option<f64> {
     let mut sorted = differences.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -63,10 +62,10 @@ pub fn paired_location(differences: &[f64]) -> Option<f64> {
     median_in_place(&mut averages)
 }
 
-/// Half a million Walsh averages take ten milliseconds.
+/// Half a million Walsh averages of this many values take ten milliseconds.
 const EXACT_LOCATION: usize = 1_000;
 
-/// Whether two things are the same, as far as the data tell.
+/// Whether two quantities are the same according to the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Equivalence {
@@ -78,17 +77,17 @@ pub enum Equivalence {
     CannotTell,
 }
 
-/// Two one-sided tests at 5 % (Schuirmann 1987): where does the 90 % interval of the paired log ratios lie?
+/// Two one-sided tests at 5 % (Schuirmann 1987), by the position of the 90 % interval of the paired log ratios:
 /// ```text
 /// ------ -margin ------ 0 ------ +margin ------>
 /// different |      equivalent      |  different      across a margin: cannot tell
 /// ```
-/// Too few values for a 90 % interval, below five, cannot tell.
+/// Fewer than five values are too few for a 90 % interval and cannot tell.
 pub fn equivalence(log_ratios: &[f64], margin: f64) -> Equivalence {
     paired_shift(log_ratios, 0.1).map_or(Equivalence::CannotTell, |shift| verdict(&shift, margin))
 }
 
-/// [`equivalence`] of a shift that is known already with its 90 % interval.
+/// [`equivalence`] of a known shift with its 90 % interval.
 pub fn verdict(shift: &Estimate, margin: f64) -> Equivalence {
     if shift.confidence < 0.9 - 1e-9 {
         Equivalence::CannotTell
@@ -101,8 +100,8 @@ pub fn verdict(shift: &Estimate, margin: f64) -> Equivalence {
     }
 }
 
-/// Whether two numbers above zero are the same to a factor, as far as their intervals tell; `factor` is above 1. Cannot tell
-/// where one has no interval.
+/// Whether two positive numbers are the same up to a factor above 1, according to their intervals. Cannot tell if one
+/// has no interval.
 ///
 /// ```
 /// # use coretalk_model::stats::{Estimate, compare::{Equivalence, within_factor}};
@@ -122,12 +121,12 @@ pub fn within_factor(a: &Estimate, b: &Estimate, factor: f64) -> Equivalence {
     verdict(&shift, ln(factor))
 }
 
-/// The exact distribution of 200 pairs has 20,101 terms and takes 4 million additions; of 50 × 50 values 2,501 terms
-/// and 6 million. Beyond, the normal approximation is off by less than one rank in a thousand.
+/// The exact distribution of 200 pairs has 20,101 terms and takes 4 million additions; that of 50 × 50 values has 2,501
+/// terms and takes 6 million. Beyond, the normal approximation is off by less than one rank in a thousand.
 const EXACT_PAIRS: usize = 200;
 const EXACT_DIFFERENCES: usize = 2_500;
 
-/// How many values to cut from each end of the sorted differences, and the confidence of what is left.
+/// Number of values to cut from each end of the sorted differences, and the confidence of the rest.
 struct Cut {
     each_end: usize,
     confidence: f64,
@@ -160,7 +159,7 @@ fn interval(mut differences: Vec<f64>, cut: Cut, effective_n: f64) -> Option<Est
     Some(Estimate { point, low, high, confidence: cut.confidence.max(0.0), effective_n })
 }
 
-/// Probabilities of the sums of positive ranks 0, 1, … n(n+1)/2: each rank counts or not, with probability ½.
+/// Probabilities of the sums of positive ranks 0, 1, … n(n+1)/2: each rank counts with probability ½.
 fn signed_ranks(n: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
     probabilities[0] = 1.0;
@@ -173,8 +172,8 @@ fn signed_ranks(n: usize) -> Vec<f64> {
     probabilities
 }
 
-/// Probabilities of 0, 1, … m·n pairs in which the second sample is the smaller. The largest value of all is one of
-/// the first sample with probability m/(m+n), and then exceeds the n of the second.
+/// Probabilities of 0, 1, … m·n pairs in which the second sample is the smaller. The largest value is from the first
+/// sample with probability m/(m+n), and then exceeds all n values of the second.
 fn mann_whitney(m: usize, n: usize) -> Vec<f64> {
     let mut row: Vec<Vec<f64>> = (0..=n).map(|_| vec![1.0]).collect();
     for i in 1..=m {
@@ -236,7 +235,7 @@ mod tests {
     fn the_location_of_a_few_and_of_many_is_that_of_all_walsh_averages() {
         let few: Vec<f64> = (0..41).map(|i| Key::of(&[3]).normal(i)).collect();
         assert!((paired_location(&few).unwrap() - paired_shift(&few, 0.05).unwrap().point).abs() < 1e-12);
-        // Skewed, so that a plain median would be elsewhere.
+        // Skewed, so that a plain median differs.
         let many: Vec<f64> = (0..4_000).map(|i| Key::of(&[4]).exponential(i)).collect();
         let all = paired_shift(&many, 0.05).unwrap().point;
         assert!((paired_location(&many).unwrap() - all).abs() < 2e-3, "{all}");

@@ -1,25 +1,24 @@
-//! How far neighbouring passes resemble each other, told from many cells together.
+//! Correlation of consecutive passes, estimated from many cells together.
 //!
-//! Eight passes of one cell say nothing about their own correlation (standard error 0.35), yet where a machine drifts
-//! slower than its passes follow each other, they agree with each other and not with the truth. The cells of a
-//! relation share the schedule and the kind of drift, so their passes are pooled: a thousand series of eight tell a
-//! lag-1 correlation to ± 0.01.
+//! Eight passes of one cell cannot estimate their own correlation (standard error 0.35), but if a machine drifts
+//! slowly, they agree with each other and not with the truth. The cells of a relation share the schedule and the kind
+//! of drift, so their passes are pooled: a thousand series of eight estimate a lag-1 correlation to ± 0.01.
 
 use super::elementary::exp;
 use super::location::median;
 
-/// Passes of a series. Cells with more passes give several.
+/// Number of passes in a series. Cells with more passes provide several.
 const SERIES: usize = 8;
-/// Lags that are fitted: beyond, eight passes have hardly a product to offer.
+/// Number of lags fitted: eight passes have hardly a product beyond.
 const LAGS: usize = 5;
-/// Fewer series tell no correlation.
+/// Minimum number of series for an estimate.
 const FEWEST: usize = 64;
-/// More do not tell it better than needed; a large machine has half a million.
+/// Maximum number of series: more add no useful precision; a large machine has half a million.
 const MOST: usize = 12_500;
-/// Chance alone reaches this many standard errors in 1 of 700 relations.
+/// Required standard errors, which chance alone reaches in 1 of 700 relations.
 const ERRORS: f64 = 3.0;
 
-/// Collects the series of many cells.
+/// A collector for the series of many cells.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     /// Sums of products of deviations from the mean of their series, by lag.
@@ -27,25 +26,25 @@ pub struct Pool {
     series: usize,
 }
 
-/// How the variance of passes divides into what is independent and what wanders, and how fast that forgets itself.
+/// Division of the variance of passes into an independent and a correlated part, and the correlation of the latter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correlation {
-    /// Share of the variance that wanders, 0 to 1.
+    /// Correlated share of the variance, 0 to 1.
     pub share: f64,
-    /// Correlation of the wandering part from one pass to the next, 0 to 1.
+    /// Correlation of that part from one pass to the next, 0 to 1.
     pub next: f64,
 }
 
 impl Pool {
-    /// Adds the passes of a cell, in time order, as logarithms. A series in which a pass lies further than `limit` from
-    /// the median was disturbed, or changed state, and says nothing about drift.
+    /// Adds the logarithms of the passes of a cell, in time order. Series with a pass farther than `limit` from the
+    /// median were disturbed, or changed state, and are skipped.
     pub fn add(&mut self, passes: &[f64], limit: f64) {
         for series in passes.chunks_exact(SERIES) {
             if self.series == MOST {
                 return;
             }
             let Some(median) = median(series) else { continue };
-            // An unknown pass is not near either.
+            // A NaN is not near either.
             if !series.iter().all(|pass| (pass - median).abs() <= limit) {
                 continue;
             }
@@ -63,8 +62,8 @@ impl Pool {
         self.series == MOST
     }
 
-    /// The correlation that explains the products best, by least squares over an independent and a wandering part
-    /// (exponential forgetting); none where chance explains them as well, or there are too few.
+    /// The correlation that explains the products best, by least squares over an independent part and one with
+    /// exponential decay; `NONE` if chance explains them as well, or there are too few.
     pub fn correlation(&self) -> Correlation {
         let none = Correlation::NONE;
         if self.series < FEWEST || self.products[0] <= 0.0 {
@@ -96,8 +95,8 @@ impl Correlation {
     /// Independent passes.
     pub const NONE: Correlation = Correlation { share: 0.0, next: 0.0 };
 
-    /// Factor by which correlation raises the variance of a mean of so many passes (design effect, Kish 1965), at
-    /// least 1.
+    /// Factor by which correlation raises the variance of a mean of these passes (design effect, Kish 1965); at least
+    /// 1.
     pub fn design_effect(&self, passes: usize) -> f64 {
         let n = passes as f64;
         let (mut sum, mut power) = (0.0, 1.0);
@@ -109,8 +108,7 @@ impl Correlation {
     }
 }
 
-/// Expected mean product by lag, about the mean of each series, of values with unit variance and exponentially
-/// falling correlation: what is left of it after the series' own mean is taken off.
+/// Expected mean product by lag, about each series' own mean, of values with unit variance and exponential correlation.
 fn expected(next: f64) -> [f64; LAGS] {
     let rho = |distance: usize| match distance {
         0 => 1.0,
@@ -134,7 +132,7 @@ fn fit(seen: &[f64; LAGS], first: &[f64; LAGS], second: &[f64; LAGS]) -> Option<
     let inside = (determinant > 1e-12)
         .then(|| ((ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant))
         .filter(|&(white, wander)| white >= 0.0 && wander >= 0.0);
-    // Outside, the best lies on the edge: all of it wanders.
+    // Otherwise, the best fit is on the edge: everything is correlated.
     let (white, wander) = inside.unwrap_or((0.0, by / bb));
     let misfit: f64 = (0..LAGS)
         .map(|lag| {
@@ -150,7 +148,6 @@ mod tests {
     use super::*;
     use crate::stats::Key;
 
-    /// Series of eight with this share of a first-order autoregression.
     fn pool(cells: u64, share: f64, next: f64) -> Pool {
         let mut pool = Pool::default();
         for cell in 0..cells {

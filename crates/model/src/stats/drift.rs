@@ -1,9 +1,9 @@
 //! The interval of a fixed number of passes on a machine that drifts between them.
 //!
-//! Two kinds of noise make passes differ. *Lines*: each pass draws fresh ones, so this part is independent by design,
-//! and its size is known from the spread over lines within the passes. *Drift*, chiefly the core clock: whatever the
-//! passes vary beyond that. Only drift is correlated, and its correlation by distance in time was measured. Eight or
-//! 24 passes cannot tell their own autocorrelation (standard error 0.2 to 0.35), but they can tell the two sizes.
+//! Passes differ by two kinds of noise. *Lines*: each pass uses new cache lines, so this part is independent by design,
+//! and its size is known from the spread over lines within the passes. *Drift*: all other variation, chiefly of the
+//! core clock. Only drift is correlated, and its correlation over time was measured. Eight or 24 passes cannot estimate
+//! their own autocorrelation (standard error 0.2 to 0.35), but they can separate the two sizes.
 
 use super::elementary::exp;
 use super::estimate::Estimate;
@@ -13,41 +13,38 @@ use super::location::{mean, variance};
 /// One pass over a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pass {
-    /// When it was made, in seconds from any origin.
+    /// Time of the pass, in seconds from any origin.
     pub at_s: f64,
     /// Location of the pass, in the caller's unit.
     pub value: f64,
-    /// Standard error of `value` from the spread over lines, in the same unit
-    /// ([`super::LineSummary::line_error`]).
+    /// Standard error of `value` from the spread over lines, in the same unit ([`super::LineSummary::line_error`]).
     pub line_error: f64,
 }
 
-/// Autocorrelation of drift at a distance in time. Through the values measured between passes of one pair:
-/// 0.43 at 20 ms, 0.24 at 100, 0.10 at 300 and 0.05 at 1 s, exponential in between and beyond.
-/// At no distance it is 1: half of the drift has gone within a few milliseconds.
+/// Autocorrelation of drift over a time distance: 0.43 at 20 ms, 0.24 at 100, 0.10 at 300 and 0.05 at 1 s, as measured
+/// between passes of one pair, exponential in between and beyond; 1 at distance 0.
 pub fn drift_correlation(distance_s: f64) -> f64 {
     if distance_s <= 0.0 {
         return 1.0;
     }
-    // The last segment that begins before the distance; the first one also reaches back to 0.
+    // The last segment that begins before the distance; the first one also extends to 0.
     let segment = MEASURED.windows(2).rev().find(|pair| pair[0].0 <= distance_s).unwrap_or(&MEASURED[..2]);
     let [(from, high), (to, low)] = [segment[0], segment[1]];
     high * exp((distance_s - from) / (to - from) * super::elementary::ln(low / high))
 }
 
-/// (seconds, autocorrelation)
+/// Seconds and autocorrelation.
 const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0, 0.05)];
 
 /// Interval of about 95 % for a fixed number of passes: that of [`fixed_interval`], stretched about its point by
-/// [`DriftShare::inflation`]. It is hardly wider where the passes vary no more than their lines explain, or lie
+/// [`DriftShare::inflation`]. It is hardly wider where the lines explain the variation of the passes, or the passes are
 /// seconds apart. `None` for no passes.
 ///
-/// Simulated coverage with 8, 16 and 24 passes at 60 ms: 93.5 to 96.5 % for drift of 0, 1, 2 and 4 % beside 1.1 to
-/// 1.8 % from lines (`tests/coverage.rs`). The interval for independent passes covers 95 to 75 % of the same.
-///
-/// It is as good as [`drift_correlation`]: where drift forgets itself exponentially instead, within 30 ms, it covers
-/// 96 to 99.7 %, within 100 ms 91 to 96 %, and within 300 ms only 74 to 88 % (drift of 1 to 4 %). Slow drift is for
-/// the adaptive interval, with its blocks and its floor, and for scaling by the core clock beforehand.
+/// Simulated coverage with 8, 16 and 24 passes at 60 ms: 93.5 to 96.5 % for drift of 0, 1, 2 and 4 % and 1.1 to 1.8 %
+/// from lines (`tests/coverage.rs`); the interval for independent passes covers 95 to 75 %. It relies on
+/// [`drift_correlation`]: with exponential correlation of drift of 1 to 4 % within 30 ms it covers 96 to 99.7 %, within
+/// 100 ms 91 to 96 %, and within 300 ms only 74 to 88 %. Slow drift is handled by the adaptive interval, with its
+/// blocks and its floor, and by prior scaling with the core clock.
 pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
     let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
     let plain = fixed_interval(&values)?;
@@ -61,15 +58,14 @@ pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
     })
 }
 
-/// How the variance of the passes divides into lines and drift (variance components, Searle 1971), and what the
-/// drift costs.
+/// Division of the variance of passes into lines and drift (variance components, Searle 1971), and the effect of drift.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DriftShare {
     /// Variance of the passes about their mean, in the squared unit.
     pub total: f64,
-    /// The part credited to fresh lines: what their spread explains, less 4/n of it. A few passes vary less than
-    /// their lines explain as often as more; with full credit those would never be stretched, and eight passes in
-    /// drift would cover 91 %. Less credit covers more than 97 % without drift.
+    /// The part explained by fresh lines, reduced by 4/n of it. A few passes vary less than their lines explain as
+    /// often as more; with the full part those would never be stretched, and eight passes with drift would cover 91 %.
+    /// A smaller part covers more than 97 % without drift.
     pub lines: f64,
     /// The rest, as variance about the long-term mean.
     pub drift: f64,
@@ -86,13 +82,13 @@ impl DriftShare {
         let credit = (1.0 - 4.0 / passes.len() as f64).max(0.0);
         let lines = (credit * mean(&errors)?).min(total);
         let design_effect = design_effect(passes);
-        // Correlated drift hides from a variance about the sample's own mean: E s² = σ²(1 − (D−1)/(n−1)).
+        // Correlated drift reduces a variance about the sample's own mean: E s² = σ²(1 − (D−1)/(n−1)).
         let visible = 1.0 - (design_effect - 1.0) / (passes.len() - 1) as f64;
         let drift = (total - lines) / visible.max(0.1);
         Some(DriftShare { total, lines, drift, design_effect })
     }
 
-    /// By how much an interval for independent passes is too narrow; at least 1.
+    /// Factor by which an interval for independent passes is too narrow; at least 1.
     pub fn inflation(&self) -> f64 {
         ((self.lines + self.drift * self.design_effect) / self.total).sqrt().max(1.0)
     }

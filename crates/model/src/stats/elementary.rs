@@ -1,14 +1,14 @@
 //! `ln` and `exp` from additions, multiplications and divisions alone.
 //!
-//! IEEE 754 fixes those operations to the last bit; the system's `log` and `exp` differ between C libraries by a
-//! unit in the last place, and a simulated run must be the same file everywhere. Rust never fuses `a * b + c`.
+//! IEEE 754 fixes these operations to the last bit; the system's `log` and `exp` differ between C libraries by a unit
+//! in the last place, and a simulated run must be the same file everywhere. Rust never fuses `a * b + c`.
 
 use std::f64::consts::LN_2;
 
 /// Natural logarithm, within 4 units in the last place of the true value. Zero gives −∞, negatives NaN.
 ///
-/// With x = m·2ᵉ and m in [√½, √2): ln x = e·ln 2 + 2 artanh((m−1)/(m+1)) as a power series
-/// (Abramowitz and Stegun 1964, 4.1.27).
+/// With x = m·2ᵉ and m in [√½, √2): ln x = e·ln 2 + 2 artanh((m−1)/(m+1)) as a power series (Abramowitz and Stegun
+/// 1964, 4.1.27).
 pub fn ln(x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -19,10 +19,9 @@ pub fn ln(x: f64) -> f64 {
     if x == f64::INFINITY {
         return x;
     }
-    // Subnormals gain 54 binary digits first, so that the exponent field means what it says.
+    // Subnormals are scaled by 2⁵⁴ first, so that their exponent field is valid.
     let (x, shift) = if x < f64::MIN_POSITIVE { (x * TWO_54, 54) } else { (x, 0) };
-    // Counted from √½ the exponent field carries into the right power of two by itself: a branch
-    // on m > √2 would be mispredicted every other time.
+    // Relative to √½ the exponent carries by itself; a branch on m > √2 would be mispredicted every other time.
     let above = x.to_bits().wrapping_sub(SQRT_HALF);
     let exponent = (above as i64 >> 52) as i32 - shift;
     let m = f64::from_bits((above & MANTISSA) + SQRT_HALF);
@@ -59,8 +58,7 @@ fn power_of_two(k: i32) -> f64 {
     f64::from_bits(((k + 1023) as u64) << 52)
 }
 
-/// Twelve coefficients from the constant term up, summed in pairs (Estrin 1960): four steps that wait for each other
-/// instead of eleven.
+/// Evaluates twelve coefficients, constant term first, in pairs (Estrin 1960): four dependent steps instead of eleven.
 fn polynomial(c: &[f64; 12], x: f64) -> f64 {
     let x2 = x * x;
     let x4 = x2 * x2;
@@ -96,7 +94,7 @@ const TWO_54: f64 = 18_014_398_509_481_984.0;
 const MANTISSA: u64 = (1 << 52) - 1;
 /// √½, rounded down so that m stays below √2.
 const SQRT_HALF: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
-/// ln 2 to 32 binary digits, and what is missing.
+/// ln 2 to 32 binary digits, and the remainder.
 const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & !0x1f_ffff);
 const LN_2_LOW: f64 = (LN_2 - LN_2_HIGH) + 2.319_046_813_846_299_6e-17;
 

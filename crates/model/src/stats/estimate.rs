@@ -1,9 +1,9 @@
-//! [`Estimate`]: a number that does not travel without its uncertainty.
+//! [`Estimate`]: a number with its uncertainty.
 
 use super::elementary::exp;
 use super::location::median;
 
-/// A point with its interval. The unit is the caller's and the same in `point`, `low` and `high`.
+/// A point with its interval. `point`, `low` and `high` share the caller's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Estimate {
@@ -13,24 +13,23 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval, inclusive.
     pub high: f64,
-    /// Probability, 0 to 1, with which intervals made this way hold the truth.
+    /// Probability, 0 to 1, with which intervals of this method contain the truth.
     pub confidence: f64,
-    /// Independent samples that the correlated ones are worth; never more than there were.
+    /// Effective number of independent samples; never more than the number of samples.
     pub effective_n: f64,
 }
 
-/// Reaches from here on, as a share of the number, are no numbers: they only say that nothing is known.
+/// Relative reach from which on an interval is not stated, because it only shows that nothing is known.
 pub const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
-    /// Half the width of the interval, in the unit of the point: how wide intervals are that a method makes. What a number
-    /// is known to is its [reach](Estimate::reach).
+    /// Half the width of the interval, in the unit of the point. Precision is the [reach](Estimate::reach).
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// Of several: the median of their points, from the median of their lower ends to that of their upper ends; as sure
-    /// as the least sure of them. `None` for none.
+    /// Medians of the points, lower ends and upper ends of estimates, with the lowest confidence; `None` without
+    /// estimates.
     pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
         let of = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
         let least = |of: Vec<f64>| of.into_iter().fold(f64::INFINITY, f64::min);
@@ -43,18 +42,18 @@ impl Estimate {
         })
     }
 
-    /// Whether the interval holds the truth in 95 % of cases: that of a few passes is their whole range, and does not.
+    /// Whether the interval holds the truth in 95 % of cases; the range of a few passes does not.
     pub fn is_sure(&self) -> bool {
         self.confidence >= 0.95 - 1e-9
     }
 
-    /// How far the interval reaches from its point, in the unit of the point: the longer side, so that "±" is true on both.
+    /// The longer side of the interval, in the unit of the point, so that "±" is true on both sides.
     pub fn reach(&self) -> f64 {
         (self.high - self.point).max(self.point - self.low)
     }
 
-    /// How far the interval reaches from its point, as a share of it: what is printed behind "±", and what a requested
-    /// precision is compared with. Infinite for a point of zero, so that no rule that asks for a narrow interval is met.
+    /// The longer side of the interval as a share of the point: the number printed after "±" and compared with a
+    /// requested precision. Infinite for a point of zero, so that it never counts as narrow.
     ///
     /// ```
     /// # use coretalk_model::stats::Estimate;
@@ -65,20 +64,20 @@ impl Estimate {
         if self.point == 0.0 { f64::INFINITY } else { self.reach() / self.point.abs() }
     }
 
-    /// The same around a number that is stated, which may be another than the point: the median of all events beside
-    /// that of passes. `None` where no interval is known: that of a few passes is their range, and one that reaches ten
-    /// times the number only says that nothing is known.
+    /// The relative reach around a stated number, which may differ from the point: the median of all events instead of
+    /// that of passes. `None` without a usable interval: that of a few passes is just their range, and one that reaches
+    /// ten times the number shows that nothing is known.
     pub fn stated_reach(&self, stated: f64) -> Option<f64> {
         let reach = Estimate { point: stated, ..*self }.relative_reach();
         Some(reach).filter(|reach| self.is_sure() && *reach < WIDEST_STATED)
     }
 
-    /// Whether the two intervals share a value. Overlap is no proof of equality: see `compare`.
+    /// Whether the two intervals share a value. Overlap does not prove equality: see `compare`.
     pub fn overlaps(&self, other: &Estimate) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
-    /// Whether the value lies in the interval.
+    /// Whether the value is in the interval.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -90,19 +89,19 @@ impl Estimate {
         Estimate { point: self.point * factor, low: a.min(b), high: a.max(b), ..*self }
     }
 
-    /// The same estimate with an interval that reaches at least `relative` of the point to both sides.
+    /// The same estimate with an interval that extends at least `relative` of the point to both sides.
     #[must_use]
     pub fn widened_to(&self, relative: f64) -> Estimate {
         self.widened_by(self.point.abs() * relative)
     }
 
-    /// The same estimate with an interval that reaches at least so far to both sides, in the unit of the point.
+    /// The same estimate with an interval that extends at least `reach` to both sides, in the unit of the point.
     #[must_use]
     pub fn widened_by(&self, reach: f64) -> Estimate {
         Estimate { low: self.low.min(self.point - reach), high: self.high.max(self.point + reach), ..*self }
     }
 
-    /// The quotient of two independent estimates above zero, no less sure than the less sure of them.
+    /// The quotient of two independent positive estimates, with the lower confidence of both.
     #[must_use]
     pub fn over(&self, other: &Estimate) -> Estimate {
         Estimate {
@@ -114,8 +113,8 @@ impl Estimate {
         }
     }
 
-    /// The same estimate, above zero, of a quantity that was multiplied by a factor when it was measured: the interval
-    /// reaches to what it is without the factor, whose logarithm lies in an interval; the point stays.
+    /// Extends a positive estimate to its value without a factor, given the interval of its logarithm; the point
+    /// remains.
     #[must_use]
     pub fn over_factor(&self, log_factor: &Estimate) -> Estimate {
         let [least, most] = [log_factor.high, log_factor.low].map(|log| 1.0 / exp(log));
@@ -123,7 +122,7 @@ impl Estimate {
         Estimate { low: low.min(self.point), high: high.max(self.point), ..*self }
     }
 
-    /// The same estimate with no end outside of what its quantity can be.
+    /// The same estimate with its interval limited to the possible range of its quantity.
     #[must_use]
     pub fn within(&self, [least, most]: [f64; 2]) -> Estimate {
         Estimate { low: self.low.max(least), high: self.high.min(most), ..*self }

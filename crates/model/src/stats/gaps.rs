@@ -1,18 +1,18 @@
-//! Groups by value only: sorted values split where a wide gap separates neighbours.
+//! Grouping by value: sorted values are split where a wide gap separates neighbours.
 //!
-//! No inference: it knows neither CPUs nor relations, so what it says is to be labelled "by value only".
-//! The first step of mctop (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with a gap of both a ratio and a
-//! distance: 10 % alone would split the noise of 5 ns values, 5 ns alone that of 500 ns values.
+//! This is no inference: it knows neither CPUs nor relations, so results must be labelled "by value only". It is the
+//! first step of mctop (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with a gap of both a ratio and a distance:
+//! 10 % alone would split the noise of 5 ns values, 5 ns alone that of 500 ns values.
 
 use super::Estimate;
 use super::location::median_of_sorted;
 
-/// What separates two groups: a gap larger than both.
+/// The rule that separates two groups: a gap larger than both limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GapRule {
-    /// As a share of the value below the gap.
+    /// Limit as a share of the value below the gap.
     pub relative: f64,
-    /// In the unit of the values.
+    /// Limit in the unit of the values.
     pub absolute: f64,
 }
 
@@ -31,7 +31,7 @@ pub struct ValueGroup {
     pub median: f64,
     /// Largest value.
     pub max: f64,
-    /// How many values.
+    /// Number of values.
     pub count: usize,
 }
 
@@ -51,8 +51,8 @@ pub fn value_groups(values: &[f64], rule: GapRule) -> Vec<ValueGroup> {
         .collect()
 }
 
-/// The groups of points that their intervals show too: some value on each side of a gap is sure, and the one ends below
-/// where the other begins. Two noisy values are no two groups.
+/// The groups of points that their intervals confirm: at a gap, the interval of a sure value below ends before that of
+/// a sure value above begins. Two noisy values are no two groups.
 pub fn shown_groups(values: &[Estimate], rule: GapRule) -> Vec<ValueGroup> {
     let mut sorted: Vec<&Estimate> = values.iter().filter(|value| value.point.is_finite()).collect();
     sorted.sort_unstable_by(|a, b| a.point.total_cmp(&b.point));

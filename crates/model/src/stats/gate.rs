@@ -1,13 +1,13 @@
-//! The gate for parallel measurement: does measuring many pairs at once change the number?
+//! The gate for parallel measurement: does measuring many pairs at once change the results?
 //!
 //! The cells of one level that were measured both ways are compared pair by pair. A level passes only if a bias above
-//! the margin is *excluded*; a test that merely finds no difference would pass whatever is noisy enough.
+//! the margin is *excluded*; a test that merely finds no difference would pass any noisy measurement.
 
 use super::compare::{Equivalence, paired_shift, verdict};
 use super::elementary::ln;
 use super::estimate::Estimate;
 
-/// What the comparison of one level showed.
+/// The result of the comparison of one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ParallelBias {
     /// Shift of ln(parallel ÷ serial) with its 90 % interval (Hodges and Lehmann 1963); 0.02 is about + 2 %.
@@ -17,25 +17,23 @@ pub struct ParallelBias {
 }
 
 impl ParallelBias {
-    /// Whether the interval bounds the bias without showing one: there are cells enough for an interval, and it is not
-    /// outside of the margin.
+    /// Whether there are enough cells for an interval, and it is not entirely outside the margin.
     pub fn is_bounded(&self) -> bool {
         self.log_ratio.confidence >= 1.0 - ALPHA - 1e-9 && self.verdict != Equivalence::Different
     }
 }
 
-/// The margin of the gate: ± 1 %. At no bias and 1.5 % noise a side, 64 cells pass with probability 0.96, 25 with
-/// 0.44 (simulated).
+/// The margin, ± 1 %: without bias, at 1.5 % noise on each side, 64 cells pass at 0.96, 25 at 0.44 (simulated).
 pub const GATE_MARGIN: f64 = 0.01;
 
 /// Two one-sided tests at 5 % are an interval of 90 %.
 const ALPHA: f64 = 0.1;
 
-/// Cells of a level to measure both ways; on smaller levels cells are measured repeatedly.
+/// Number of cells of a level to measure both ways; on smaller levels, cells are measured repeatedly.
 pub const GATE_CELLS: usize = 64;
 
-/// Compares the cells of one level, each measured in parallel and alone, in any common unit. Pairs with a value that
-/// is not positive and finite are left out; `None` if none is left.
+/// Compares the cells of one level, each measured in parallel and alone, in any common unit. Pairs with a value that is
+/// not positive and finite are left out; `None` if none is left.
 ///
 /// ```
 /// # use coretalk_model::stats::gate::{parallel_bias, GATE_MARGIN};
@@ -63,7 +61,7 @@ mod tests {
     use super::*;
     use crate::stats::Key;
 
-    /// Shares of `Equivalent` and `Different` over simulated levels with 1.5 % noise a side and 8 % between cells.
+    /// Shares of `Equivalent` and `Different` in simulated levels with 1.5 % noise on each side, 8 % between cells.
     fn outcomes(cells: u64, bias: f64) -> [f64; 2] {
         const LEVELS: u64 = 1_000;
         let mut counts = [0.0; 2];

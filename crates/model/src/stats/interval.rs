@@ -1,8 +1,8 @@
 //! The interval of a cell over its passes.
 //!
-//! Passes share a machine that drifts, so textbook intervals over them are too narrow: on one pair, 74 runs of 24
-//! passes at 60 ms, the nominal 95 % of a t interval held the truth in 59 %, an order statistic in 70 %, and the hull
-//! of the order statistic and six block medians with a floor of ± 2 % in 92 %.
+//! Passes share a machine that drifts, so textbook intervals are too narrow: in 74 runs of 24 passes at 60 ms on one
+//! pair, the nominal 95 % of a t interval held the truth in 59 %, an order statistic in 70 %, and the hull of the order
+//! statistic and six block medians with a floor of ± 2 % in 92 %.
 
 use super::elementary::{exp, ln};
 use super::estimate::Estimate;
@@ -12,14 +12,14 @@ use super::order_statistic::{exact_median_interval, interpolated_median_interval
 use super::stopping::Analysis;
 use std::f64::consts::PI;
 
-/// The adaptive interval: `passes` in time order, the analysis they are read at, and the least half-width that the
-/// machine is trusted with, relative to the point (0.02 is ± 2 %). `None` for no passes.
+/// The adaptive interval of `passes` in time order at an analysis. `floor_relative` is the minimum half width for this
+/// machine, relative to the point (0.02 is ± 2 %). `None` for no passes.
 ///
-/// Hull of the exact order statistic at the analysis's share of the error and of the block medians, widened to the
-/// floor. At eight passes that is minimum to maximum. Where passes are known to resemble each other (a `design_effect`
-/// above 1, see [`super::Correlation`]), the hull also takes in the 95 % interval of independent passes, stretched by
-/// its root. Its confidence is 95 % over both analyses together; below six passes minimum to maximum has less, and says
-/// so, as does the effective number of passes.
+/// It is the hull of the exact order statistic at the analysis's share of the error (minimum to maximum at eight
+/// passes) and of the block medians, widened to the floor. With correlated passes (a `design_effect` above 1, see
+/// [`super::Correlation`]), the hull includes the 95 % interval of independent passes, stretched by the root of the
+/// design effect. Its confidence is 95 % over both analyses together; with fewer than six passes it states its lower
+/// confidence and effective number of passes.
 pub fn passes_interval(
     passes: &[f64],
     analysis: Analysis,
@@ -42,15 +42,15 @@ pub fn passes_interval(
 /// Six blocks of four passes held the truth as often as eight, with an interval a fifth narrower (measured).
 const BLOCKS: usize = 6;
 
-/// The interval of a fixed number of *independent* passes: about 95 % at every n ≥ 6 (interpolated order
-/// statistic). For passes of a machine that drifts see [`super::drift_interval`].
+/// The interval of a fixed number of *independent* passes: about 95 % at every n ≥ 6 (interpolated order statistic).
+/// For passes of a machine that drifts see [`super::drift_interval`].
 pub fn fixed_interval(passes: &[f64]) -> Option<Estimate> {
     interpolated_median_interval(passes, 0.05)
 }
 
-/// Medians of up to `blocks` runs of neighbouring passes, as equal in length as possible and none shorter than
-/// three passes (batch means, Conway 1963, with medians). Slow drift moves whole blocks, so their spread shows it
-/// where the spread of the passes does not. Empty for fewer than three passes.
+/// Medians of up to `blocks` blocks of consecutive passes, of nearly equal length and at least three passes each (batch
+/// means, Conway 1963, with medians). Slow drift moves whole blocks, so it shows in their spread where it does not show
+/// in that of the passes. Empty for fewer than three passes.
 pub fn block_medians(passes: &[f64], blocks: usize) -> Vec<f64> {
     medians_of_blocks(passes, blocks).collect()
 }
@@ -61,10 +61,10 @@ fn medians_of_blocks(passes: &[f64], blocks: usize) -> impl Iterator<Item = f64>
     (0..blocks).filter_map(move |block| median(&passes[edge(block)..edge(block + 1)]))
 }
 
-/// The mean of passes of equal length with its 95 % interval by Student's t, never below zero where no pass is. A median
-/// leaves out what is rare, and of time lost the rare is most: of five passes that lost nothing and one that lost 9 ms the
-/// median lost nothing. Where few passes hold nearly everything the interval is wide, as it should be, and its lower end
-/// says little. `None` for no passes; a single one has no interval, and its confidence is 0.
+/// The mean of passes of equal length with its 95 % interval by Student's t, not below zero if no pass is. A median
+/// ignores rare events, which dominate lost time: with five passes that lost nothing and one that lost 9 ms, the median
+/// is zero. If few passes hold nearly everything, the interval is wide and its lower end means little. `None` for no
+/// passes; a single pass has no interval and a confidence of 0.
 ///
 /// ```
 /// # use coretalk_model::stats::mean_interval;
@@ -84,9 +84,9 @@ pub fn mean_interval(passes: &[f64]) -> Option<Estimate> {
     Some(Estimate { point, low, high: point + reach, confidence: 0.95, effective_n: n })
 }
 
-/// The mean of shares of passes with its 95 % interval: as of [`mean_interval`], and where all passes are 0, or all 1, up to
-/// the share of other passes that none of so many would show (Clopper and Pearson 1934): passes that are alike are no proof
-/// that there are no others.
+/// The mean of shares of passes with its 95 % interval, as [`mean_interval`]. If all passes are 0, or all 1, the
+/// interval extends to the share of other passes that may be absent by chance (Clopper and Pearson 1934), because equal
+/// passes do not prove that there are no others.
 ///
 /// ```
 /// # use coretalk_model::stats::share_interval;
@@ -123,7 +123,7 @@ pub(crate) fn student(p: f64, freedom: f64) -> f64 {
     terms.iter().rev().fold(0.0, |sum, term| sum / freedom + term)
 }
 
-/// The same for three degrees of freedom, of which the distribution is closed and its inverse is not: by bisection.
+/// Three degrees of freedom, by bisection: the distribution has a closed form, its inverse has none.
 fn student_of_three(p: f64) -> f64 {
     let below = |t: f64| {
         let x = t / 3.0_f64.sqrt();

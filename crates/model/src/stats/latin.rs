@@ -1,9 +1,8 @@
 //! Orders in which treatments take turns.
 //!
-//! What drifts while a comparison is made (clock, temperature, neighbours) must not fall on one treatment more than on
-//! another. In a Latin square each treatment stands in each position once; in a balanced one (Williams 1949) each also
-//! follows each other one equally often, so that what a run leaves behind is shared too. For two treatments this is
-//! A B B A.
+//! Drift during a comparison (clock, temperature, neighbours) must not affect one treatment more than another. In a
+//! Latin square each treatment has each position once; in a balanced one (Williams 1949) each also follows each other
+//! one equally often, which balances after-effects. For two treatments this is A B B A.
 
 use super::Key;
 
@@ -24,15 +23,14 @@ pub fn balanced_square(treatments: usize) -> Vec<Vec<usize>> {
     let shifted = |by: usize| first.iter().map(|&treatment| (treatment + by) % treatments).collect();
     let mut rows: Vec<Vec<usize>> = (0..treatments).map(shifted).collect();
     if treatments % 2 == 1 && treatments > 1 {
-        // Distances of an odd square are even and odd unequally often; its mirror image makes up for it.
+        // In an odd square, even and odd distances are not equally frequent; its mirror image balances them.
         let mirrored: Vec<Vec<usize>> = rows.iter().map(|row| row.iter().rev().copied().collect()).collect();
         rows.extend(mirrored);
     }
     rows
 }
 
-/// The order of one repetition, counted from 0: a row of a square whose treatments and rows are drawn anew for each
-/// block of as many repetitions as a square has rows.
+/// The order of one repetition, counted from 0: a row of a square, reshuffled after as many repetitions as rows.
 pub fn turn(treatments: usize, repetition: u32, key: Key) -> Vec<usize> {
     let mut rows = balanced_square(treatments);
     if rows.is_empty() {

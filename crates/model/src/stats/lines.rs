@@ -1,10 +1,10 @@
 //! Location of one cell in one pass: median of the batches within a line, then the mean over lines.
 //!
-//! Line effects are multimodal (period 8 lines, 24 to 31 ns on one pair), so a median over lines jumps between modes,
-//! and the mean is what a program with random addresses pays. A mean needs its stalls removed first: one of 4 ms
+//! Line effects are multimodal (period 8 lines, 24 to 31 ns on one pair), so a median over lines jumps between modes;
+//! the mean is the cost to a program with random addresses. Stalls must be removed before taking a mean: one of 4 ms
 //! among 64 batches of 2 µs would multiply it by 32.
 
-/// What one pass says about one cell, in ticks per batch.
+/// Summary of one cell in one pass, in ticks per batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LineSummary {
     /// Mean over lines of the medians within a line.
@@ -13,35 +13,35 @@ pub struct LineSummary {
     pub floor: f64,
     /// p90 ÷ p10 over the line medians (nearest rank); 1 for a single line.
     pub line_spread: f64,
-    /// Standard error of `location` from the spread over lines alone; 0 for a single line. Lines drawn in aligned
-    /// runs are a stratified sample, for which this is an upper bound.
+    /// Standard error of `location` from the spread over lines alone; 0 for a single line. It is an upper bound for
+    /// lines drawn in aligned runs, which are a stratified sample.
     pub line_error: f64,
-    /// Lines with at least one batch that was kept.
+    /// Number of lines with at least one batch that was kept.
     pub lines: u32,
-    /// Batches kept.
+    /// Number of batches kept.
     pub n: u32,
-    /// Batches above the fence, left out of everything.
+    /// Number of batches above the fence, which are left out of everything.
     pub dropped: u32,
 }
 
-/// Working memory of [`summarize_lines`], to be reused: it allocates only when it meets a larger cell.
+/// Reusable working memory of [`summarize_lines`]; it allocates only for a larger cell than before.
 #[derive(Debug, Default)]
 pub struct LineScratch {
     sorted: Vec<u32>,
-    /// Twice the median of each line: whole numbers also for an even number of batches.
+    /// Twice the median of each line, which is a whole number also for an even number of batches.
     doubled: Vec<u64>,
     line: Vec<u32>,
 }
 
-/// Summarizes `ticks`, `visits` batches a line, all batches of the first line first. A last, shorter line counts.
-/// `None` for no batches or no visits.
+/// Summarizes `ticks`: `visits` batches per line, line by line; the last line may be shorter. `None` for no batches or
+/// no visits.
 ///
-/// A batch above the fence is dropped *with count*. The fence is the median of all batches plus the larger of
-/// 8 median absolute deviations (5.4 standard deviations of normal noise) and half the median: on a bimodal cell the
-/// deviation is that of one mode only, and modes of one kernel lie less than 1.5 apart except for load/store.
-/// So where more than one batch in eight (and more than one at all) is above it, those are a mode and not stalls,
-/// and get a fence of their own. A line that is above the fence at each of several visits is slow, not stalled, and
-/// is kept.
+/// Batches above the fence are dropped *and counted*. The fence is the median of all batches plus the larger of 8
+/// median absolute deviations (5.4 standard deviations of normal noise) and half the median: on a bimodal cell the
+/// deviation is that of one mode only, and modes of one kernel are less than a factor of 1.5 apart except for
+/// load/store. If more than one batch in eight (and more than one at all) is above the fence, these are a mode, not
+/// stalls, and get a fence of their own. A line above the fence at each of several visits is slow, not stalled, and is
+/// kept.
 ///
 /// ```
 /// # use coretalk_model::stats::{summarize_lines, LineScratch};
@@ -93,18 +93,18 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
     })
 }
 
-/// How many of the sorted batches lie below the fence; at least half of them.
+/// Number of sorted batches below the fence; at least half of them.
 fn kept(sorted: &[u32]) -> usize {
     let center = u64::from(sorted[sorted.len() / 2]);
     if sorted.last().is_some_and(|&slowest| u64::from(slowest) <= center + center / 2) {
-        // Below the lowest fence that there can be, as in almost every visit.
+        // Below the lowest possible fence, as in almost every visit.
         return sorted.len();
     }
     let mut begin = 0;
     loop {
         let fence = fence(&sorted[begin..]);
         let kept = sorted.partition_point(|&batch| u64::from(batch) <= fence);
-        // The slower mode loses at least half its size with every turn, so the loop ends.
+        // The slower mode loses at least half its size in every iteration, so the loop ends.
         if sorted.len() - kept <= (sorted.len() / MODE_SHARE).max(1) {
             return kept;
         }
@@ -112,8 +112,8 @@ fn kept(sorted: &[u32]) -> usize {
     }
 }
 
-/// More than one batch in eight, and more than one at all, is a mode. Where 2 % of the batches are stalled by chance,
-/// that happens to one cell in 10⁵ with 64 batches and to one in 2,000 with 32.
+/// More than one batch in this number, and more than one at all, is a mode. If 2 % of the batches are stalled by
+/// chance, that happens to one cell in 10⁵ with 64 batches and to one in 2,000 with 32.
 const MODE_SHARE: usize = 8;
 
 fn fence(sorted: &[u32]) -> u64 {
@@ -122,7 +122,7 @@ fn fence(sorted: &[u32]) -> u64 {
     u64::from(center) + far.max(u64::from(center) / 2)
 }
 
-/// Median distance from `center`, by walking outwards from the middle of the sorted values: no second sort.
+/// Median distance from `center`, found by walking outwards from the middle of the sorted values without a second sort.
 fn deviation(sorted: &[u32], center: u32) -> u32 {
     let middle = sorted.len() / 2;
     let (mut below, mut above) = (middle, middle + 1);
@@ -150,7 +150,7 @@ fn doubled_median(line: &mut [u32]) -> u64 {
     }
 }
 
-/// Index of a tenth's quantile by nearest rank.
+/// Index of a quantile in tenths by nearest rank.
 fn rank(count: usize, tenths: usize) -> usize {
     ((count - 1) * tenths + 5) / 10
 }

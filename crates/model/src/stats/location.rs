@@ -1,9 +1,9 @@
 //! Location and scale of a sample: mean, median, quantile, trimmed mean, median absolute deviation.
 //!
-//! Results carry the unit of the values. An empty sample has no location: `None`, never zero.
-//! Values are ordered by [`f64::total_cmp`], so a NaN sorts to an end instead of panicking.
+//! Results have the unit of the values. An empty sample has no location: `None`, never zero. Values are ordered by
+//! [`f64::total_cmp`], so a NaN sorts to an end instead of panicking.
 
-/// Makes the median absolute deviation of normal values estimate their standard deviation: 1 / Φ⁻¹(¾).
+/// Scales the median absolute deviation of normal values to their standard deviation: 1 / Φ⁻¹(¾).
 pub const NORMAL_MAD_SCALE: f64 = 1.4826;
 
 /// Arithmetic mean.
@@ -18,7 +18,7 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// Median; the mean of the two middle values where their number is even.
+/// Median; the mean of the two middle values if their number is even.
 ///
 /// ```
 /// # use coretalk_model::stats::median;
@@ -29,8 +29,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     on_copy(values, median_in_place)
 }
 
-/// Works on a copy of the values. A few of them, as the passes of a cell are, are copied to the stack: a map of 1,024 CPUs
-/// asks for several medians of half a million cells.
+/// Works on a copy; few values go to the stack, as 1,024 CPUs need several medians for each of half a million cells.
 pub(super) fn on_copy<T>(values: &[f64], work: impl FnOnce(&mut [f64]) -> T) -> T {
     const FEW: usize = 32;
     if values.len() > FEW {
@@ -56,7 +55,7 @@ pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
     Some(midpoint(lower, upper))
 }
 
-/// Median of values that are sorted already.
+/// Median of sorted values.
 pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     match sorted.len() {
@@ -66,7 +65,7 @@ pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// Which unit of spread [`mad`] returns.
+/// The unit of spread that [`mad`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MadScale {
     /// The median absolute deviation itself.
@@ -89,15 +88,15 @@ pub fn mad(values: &[f64], scale: MadScale) -> Option<f64> {
     })
 }
 
-/// Quantile by linear interpolation between order statistics, type 7 of Hyndman and Fan (1996), the default of
-/// R and NumPy. `share` is clamped to 0..=1.
+/// Quantile by linear interpolation between order statistics, type 7 of Hyndman and Fan (1996), the default of R and
+/// NumPy. `share` is clamped to 0..=1.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     quantile_of_sorted(&sorted, share)
 }
 
-/// [`quantile`] of values that are sorted already.
+/// [`quantile`] of sorted values.
 pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = share.clamp(0.0, 1.0) * last as f64;
@@ -107,8 +106,7 @@ pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     Some(if between == 0.0 || low == high { low } else { low + (high - low) * between })
 }
 
-/// Mean without the `floor(share × n)` smallest and as many largest values (Tukey and McLaughlin 1963).
-/// A share of a half or more leaves the median.
+/// Mean without the `floor(share × n)` smallest and largest values (Tukey and McLaughlin 1963); the median from ½ on.
 pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     let cut = (share.max(0.0) * values.len() as f64) as usize;
     if 2 * cut >= values.len() {
@@ -119,7 +117,7 @@ pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     mean(&sorted[cut..sorted.len() - cut])
 }
 
-/// Stays between the two, also where their sum would overflow.
+/// The midpoint, without overflow of the sum.
 fn midpoint(low: f64, high: f64) -> f64 {
     low / 2.0 + high / 2.0
 }

@@ -1,8 +1,8 @@
-//! Many tests at once: adjusted p-values, to be compared with the error that the whole family may make.
+//! Multiple tests: adjusted p-values, to be compared with the permitted error of the whole family.
 //!
 //! Adjusted values keep the order of the input. NaN counts as a p-value of 1.
 
-/// Family-wise error (Holm 1979): rejecting where the adjusted value is ≤ α makes *any* false rejection with
+/// Controls the family-wise error (Holm 1979): rejecting at adjusted values ≤ α makes *any* false rejection with
 /// probability ≤ α, whatever the dependence between the tests.
 ///
 /// ```
@@ -20,7 +20,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// False discovery rate (Benjamini and Hochberg 1995): of the rejections where the adjusted value is ≤ q, an
+/// Controls the false discovery rate (Benjamini and Hochberg 1995): of the rejections at adjusted values ≤ q, an
 /// expected share ≤ q is false, for independent or positively dependent tests.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let m = p_values.len();

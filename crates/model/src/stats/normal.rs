@@ -1,9 +1,9 @@
-//! Quantiles of the standard normal distribution.
+//! Quantiles and probabilities of the standard normal distribution.
 
 use super::elementary::ln;
 
-/// Φ⁻¹(p): the value below which a standard normal variable falls with probability `p`.
-/// Relative error about 10⁻¹⁶ (Wichura 1988, algorithm AS 241, PPND16). 0 and 1 give ∓∞, anything outside NaN.
+/// Φ⁻¹(p): the value below which a standard normal variable falls with probability `p`. Relative error about 10⁻¹⁶
+/// (Wichura 1988, algorithm AS 241, PPND16). 0 and 1 give ∓∞, values outside 0..=1 NaN.
 ///
 /// ```
 /// # use coretalk_model::stats::normal;
@@ -31,8 +31,8 @@ pub fn quantile(p: f64) -> f64 {
     tail.copysign(q)
 }
 
-/// [`quantile`] for drawing random numbers: within 10⁻⁸ of it and almost twice as fast. In the middle 95 % of
-/// probabilities it is the rational function of Acklam (2003), beyond [`quantile`].
+/// [`quantile`] for random numbers: within 10⁻⁸ of it and almost twice as fast. Uses the rational function of Acklam
+/// (2003) for the middle 95 % of probabilities, and [`quantile`] beyond.
 #[inline]
 pub fn quantile_fast(p: f64) -> f64 {
     let q = p - 0.5;
@@ -48,7 +48,7 @@ pub fn quantile_fast(p: f64) -> f64 {
     q * top / bottom
 }
 
-/// From the constant term up.
+/// Constant term first.
 const FAST_TOP: [f64; 6] = [
     2.506628277459239e+00,
     -3.066479806614716e+01,
@@ -57,7 +57,7 @@ const FAST_TOP: [f64; 6] = [
     2.209460984245205e+02,
     -3.969683028665376e+01,
 ];
-/// From the linear term up; the constant term is 1.
+/// Linear term first; the constant term is 1.
 const FAST_BOTTOM: [f64; 5] = [
     -1.328068155288572e+01,
     6.680131188771972e+01,
@@ -66,8 +66,7 @@ const FAST_BOTTOM: [f64; 5] = [
     -5.447609879822406e+01,
 ];
 
-/// Coefficients from the constant term up, summed in pairs (Estrin 1960): shorter chains of waiting steps than
-/// Horner's.
+/// Evaluates coefficients, constant term first, in pairs (Estrin 1960): fewer dependent steps than Horner's scheme.
 fn polynomial(c: &[f64; 8], x: f64) -> f64 {
     let x2 = x * x;
     let low = (c[0] + c[1] * x) + (c[2] + c[3] * x) * x2;
@@ -136,7 +135,7 @@ const FAR_BOTTOM: [f64; 8] = [
     2.044_263_103_389_939_8e-15,
 ];
 
-/// Probability that a standard normal value lies below `z`, to 7.5·10⁻⁸ (Abramowitz and Stegun 1964, 26.2.17).
+/// Probability that a standard normal value is below `z`, to 7.5·10⁻⁸ (Abramowitz and Stegun 1964, 26.2.17).
 ///
 /// ```
 /// # use coretalk_model::stats::normal::below;

@@ -1,17 +1,15 @@
 //! Exact permutation test of paired differences.
 //!
-//! Two treatments whose runs stand side by side (a pair) can change places without changing anything, if the treatment
-//! does nothing: each difference then has either sign with the same probability. The p-value is the share of all 2ⁿ
-//! ways to give out the signs whose statistic is at least as far out as the one seen.
-//!
-//! The statistic is the sum of the ranks of the positive differences (Wilcoxon 1945): one run that was disturbed moves
-//! its rank and not, as in a mean, everything. The ranks are those of the data, ties with their mean rank, so the
-//! distribution is exact with ties too (Pratt and Gibbons 1981, 4.2); it is counted and not sampled.
+//! If the treatment has no effect, the two runs of a pair can be exchanged, so each difference has either sign with the
+//! same probability. The p-value is the share of all 2ⁿ sign assignments whose statistic is at least as extreme as the
+//! observed one. The statistic is the sum of the ranks of the positive differences (Wilcoxon 1945): a disturbed run
+//! affects only its rank, while it would dominate a mean. The ranks are those of the data, with mean ranks for ties, so
+//! the distribution is exact also with ties (Pratt and Gibbons 1981, 4.2); it is counted, not sampled.
 
 /// Two-sided p-value of "the differences are symmetric about zero". Differences of zero have no sign and are left out;
-/// without any others nothing speaks against equality, and p is 1. `None` where a difference is not a number.
+/// without any others p is 1. `None` if a difference is NaN.
 ///
-/// Ten pairs that all point one way have p = 2/2¹⁰:
+/// Ten pairs with the same sign have p = 2/2¹⁰:
 ///
 /// ```
 /// # use coretalk_model::stats::permutation::signed_rank_p;
@@ -35,7 +33,7 @@ pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
     Some((2.0 * below.min(above) / total).min(1.0))
 }
 
-/// The fewest pairs with which the test can reach a p-value: all of one sign have 2/2ⁿ.
+/// Minimum number of pairs for a p-value: equal signs have 2/2ⁿ.
 ///
 /// ```
 /// # use coretalk_model::stats::permutation::fewest_pairs;
@@ -59,7 +57,7 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// In how many of the 2ⁿ ways each sum of ranks comes about, relative to 2ⁿ so that nothing overflows.
+/// Number of the 2ⁿ sign assignments for each sum of ranks, relative to 2ⁿ so that nothing overflows.
 fn ways(ranks: &[usize]) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     let mut ways = vec![0.0; most + 1];
@@ -82,7 +80,7 @@ mod tests {
     use crate::stats::Key;
     use proptest::prelude::*;
 
-    /// Every way to give out the signs, one by one.
+    /// The p-value over all sign assignments, one by one.
     fn by_enumeration(differences: &[f64]) -> f64 {
         let mut signed: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
         signed.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));

@@ -1,4 +1,4 @@
-//! [`processes_interval`]: the interval of passes that several processes have made, with the process as its outer unit.
+//! [`processes_interval`]: the interval of passes made by several processes, with the process as the outer unit.
 
 use super::estimate::Estimate;
 use super::interval::{passes_interval, student};
@@ -6,16 +6,15 @@ use super::location::{mean, median, variance};
 use super::stopping::Analysis;
 use std::collections::BTreeMap;
 
-/// The mean of what processes say, each by the median of its passes, with its interval by Student's t over processes.
-/// `passes` are pairs of a process and a value, in the order made; `analysis` and `floor_relative` as in
-/// [`passes_interval`]. `None` for no passes.
+/// The mean of the median passes of each process, with its interval by Student's t over processes. `passes` are pairs
+/// of a process and a value, in the order made; `analysis` and `floor_relative` as in [`passes_interval`]. `None` for
+/// no passes.
 ///
-/// A process of a runtime settles at a speed of its own (three of one program took 80, 109 and 125 ns for the same), so
-/// that its passes agree with each other and not with those of the next: an interval over passes would be narrow around
-/// the mean of a few processes that happened to be. What processes say is independent, and how passes scatter inside is in
-/// it (Kalibera and Jones 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). No end lies below
-/// zero where no process does. Of one process alone nothing is known of others: its interval is that of its passes, and
-/// holds for it.
+/// Each process of a runtime settles at its own speed (three processes of one program took 80, 109 and 125 ns), so its
+/// passes agree with each other but not with those of the next: an interval over passes would be narrow around the mean
+/// of a few processes. Processes are independent, and their medians include the scatter of passes (Kalibera and Jones
+/// 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). The interval is not below zero if no
+/// process is. A single process gets the interval of its passes, which holds only for it.
 ///
 /// ```
 /// use coretalk_model::stats::{Analysis, processes_interval};
@@ -41,7 +40,7 @@ pub fn processes_interval(
     let medians: Vec<f64> = processes.values().filter_map(|values| median(values)).collect();
     let (point, n) = (mean(&medians)?, medians.len() as f64);
     let reach = student(1.0 - analysis.alpha() / 2.0, n - 1.0) * (variance(&medians)? / n).sqrt();
-    // Times and rates: of few processes far apart the interval would reach below nothing.
+    // Without this limit, the interval of a few distant processes could extend below zero.
     let least = if medians.iter().all(|median| *median >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
     let (low, high) = ((point - reach).max(least), point + reach);
     Some(Estimate { point, low, high, confidence: 0.95, effective_n: n }.widened_to(floor_relative))
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
     use crate::stats::Key;
 
-    /// Passes of a program whose processes lie `apart` around 100, each with passes that scatter by 1 %, in turns.
+    /// Passes of processes with speeds spread by `apart` around 100, taking turns; passes scatter by 1 %.
     fn passes(key: Key, processes: u32, apart: f64) -> Vec<(u32, f64)> {
         let of = |process: u32| 100.0 * (1.0 + apart * key.normal(u64::from(process)));
         let pass = |pass: u32| {

@@ -1,10 +1,10 @@
-//! Counter-based random numbers: the value at (key, counter) is a pure function, so results do not depend on the
-//! order of evaluation or on the number of threads, and are the same to the bit on every platform.
+//! Counter-based random numbers: the value at (key, counter) is a pure function, so results do not depend on the order
+//! of evaluation or on the number of threads, and are bit-identical on every platform.
 
 use super::elementary::ln;
 use super::normal;
 
-/// A stream of random numbers, named by up to any number of words (seed, cell, round, line, batch …).
+/// A stream of random numbers, named by any number of words (seed, cell, round, line, batch …).
 ///
 /// ```
 /// # use coretalk_model::stats::Key;
@@ -30,7 +30,7 @@ impl Key {
     /// The stream named by one more word.
     #[must_use]
     pub const fn with(self, word: u64) -> Key {
-        // Mixed before the sum, so that small words do not land on neighbouring counters of one stream.
+        // Mixed before the sum, so that small words do not yield neighbouring counters of one stream.
         Key(mix(self.0 ^ mix(word.wrapping_add(START))).wrapping_add(word))
     }
 
@@ -40,7 +40,7 @@ impl Key {
         mix(self.0.wrapping_add(counter.wrapping_add(1).wrapping_mul(GOLDEN)))
     }
 
-    /// Uniform over the open interval (0, 1): 2⁵² equally spaced values, neither end among them.
+    /// Uniform over the open interval (0, 1): 2⁵² equally spaced values, without the ends.
     #[inline]
     pub const fn uniform(self, counter: u64) -> f64 {
         ((self.bits(counter) >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0
@@ -58,14 +58,13 @@ impl Key {
         -ln(self.uniform(counter))
     }
 
-    /// Uniform over `0..bound` by multiplication (Lemire 2019, without rejection: the bias is below bound/2⁶⁴);
-    /// zero for a bound of zero.
+    /// Uniform over `0..bound` by multiplication (Lemire 2019, without rejection: bias below bound/2⁶⁴); 0 for bound 0.
     #[inline]
     pub const fn below(self, counter: u64, bound: u64) -> u64 {
         ((self.bits(counter) as u128 * bound as u128) >> 64) as u64
     }
 
-    /// A random order (Fisher and Yates 1938, in Durstenfeld's form 1964).
+    /// Shuffles the items (Fisher and Yates 1938, in Durstenfeld's form 1964).
     pub fn shuffle<T>(self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64, last as u64 + 1) as usize);

@@ -1,43 +1,42 @@
-//! States of a machine that changes while it is measured: plateaus reported apart, never averaged.
+//! States of a machine that changes while it is measured: plateaus are reported separately, never averaged.
 //!
-//! A host that moves virtual CPUs puts the passes of one run on two or three plateaus. The sign is a wide gap in the
-//! sorted pass values. Measured on CAS without pause, 24 passes a window: no false alarm in 276 windows of one state,
-//! 61 of 61 mixtures with the sibling state and 8 of 8 with the far state found. CAS with a pause shows 3 % of the
-//! sibling mixtures, so the series given here should include CAS without pause.
+//! A host that moves virtual CPUs puts the passes of one run on two or three plateaus, visible as a wide gap in the
+//! sorted pass values. Measured with CAS without pause, 24 passes per window: no false alarm in 276 windows of one
+//! state; 61 of 61 mixtures with the sibling state and 8 of 8 with the far state found. CAS with a pause shows 3 % of
+//! the sibling mixtures, so the series passed here should include CAS without pause.
 
-/// What counts as a change of state.
+/// Criteria for a change of state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Detector {
-    /// Smallest ratio between neighbouring sorted values that separates two states.
+    /// Minimum ratio between neighbouring sorted values that separates two states.
     pub ratio: f64,
-    /// Fewest passes that make a state; fewer are outliers of their neighbours' state.
+    /// Minimum number of passes in a state; fewer are outliers of the neighbouring state.
     pub fewest: usize,
 }
 
 impl Detector {
-    /// For passes of CAS without pause: the figures above hold for it.
+    /// For passes of CAS without pause, with the error rates above.
     pub const CAS: Detector = Detector { ratio: 1.15, fewest: 2 };
 
-    /// For everything else, which is noisier (load/store with a pause raised 25 % false alarms at 1.3 as max/min): it only
-    /// counts where the machine really went elsewhere.
+    /// For all other kernels, which are noisier (load/store with a pause raised 25 % false alarms at 1.3 as max/min).
     pub const OTHERS: Detector = Detector { ratio: 1.30, ..Detector::CAS };
 }
 
-/// One state and the passes that were made in it.
+/// One state and its passes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     /// Indices of the passes, ascending.
     pub passes: Vec<usize>,
-    /// Their share of all passes, 0 to 1.
+    /// Share of all passes, 0 to 1.
     pub share: f64,
-    /// Episodes: runs of passes with no pass in another state between them.
+    /// Number of episodes: runs of passes without a pass in another state between them.
     pub visits: usize,
     /// Mean length of an episode, in passes.
     pub dwell_passes: f64,
 }
 
-/// Splits passes in time order by the values of one kernel; states in ascending order of their values.
-/// A run without a change is one state; no passes are none.
+/// Splits passes in time order by the values of one kernel; states in ascending order of their values. A run without a
+/// change is one state; no passes are none.
 ///
 /// ```
 /// # use coretalk_model::stats::{split_states, Detector};
@@ -49,18 +48,17 @@ pub fn split_states(values: &[f64], detector: Detector) -> Vec<State> {
     split_states_jointly(&[(values, detector)])
 }
 
-/// Whether these passes are one state for certain: no two of them are far enough apart to be told apart. Almost all cells
-/// hold still, and this is much cheaper than to sort them.
+/// Whether these passes are certainly one state, as almost all cells are: much cheaper than sorting them.
 pub fn holds_still(values: &[f64], detector: Detector) -> bool {
     let ends = |(low, high): (f64, f64), &value: &f64| (low.min(value), high.max(value));
     let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
-    // No ratio of neighbours is above that of the ends, also when rounded. Whatever has no order says no.
+    // No ratio of neighbours exceeds that of the ends, even when rounded. NaN values yield `false`.
     low > 0.0 && high / low <= detector.ratio
 }
 
-/// Splits passes by several kernels timed in each of them: whichever shows the widest gap, relative to its
-/// detector's ratio, divides first, and each part is examined again. Ascending by the first kernel that tells two
-/// states apart. A pass beyond the end of the shortest series is ignored.
+/// Splits passes by several kernels timed in each of them: the kernel with the widest gap, relative to its detector's
+/// ratio, divides first, and each part is examined again. Ascending by the first kernel that separates two states. A
+/// pass beyond the end of the shortest series is ignored.
 pub fn split_states_jointly(kernels: &[(&[f64], Detector)]) -> Vec<State> {
     let count = kernels.iter().map(|(values, _)| values.len()).min().unwrap_or(0);
     let mut parts = Vec::new();
@@ -98,7 +96,7 @@ fn divide(kernels: &[(&[f64], Detector)], part: Vec<usize>, into: &mut Vec<Vec<u
 }
 
 struct Gap {
-    /// Ratio across the gap relative to what the detector asks.
+    /// Ratio across the gap relative to that of the detector.
     excess: f64,
     below: Vec<usize>,
     above: Vec<usize>,

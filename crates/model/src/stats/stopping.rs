@@ -1,22 +1,22 @@
-//! When a cell has enough passes: analyses at fixed numbers of passes, each with its share of the error.
+//! Stopping rule of a cell: analyses at fixed numbers of passes, each with its share of the error.
 //!
-//! Stopping as soon as an interval is narrow covers 82 % instead of 95 % (measured on one pair, 74 runs), so analyses
-//! are few, fixed beforehand, and each spends part of the 5 %.
+//! Stopping as soon as an interval is narrow covers 82 % instead of 95 % (measured on one pair, 74 runs). Therefore the
+//! analyses are few and fixed beforehand, and each spends part of the 5 %.
 
 use super::normal;
 use std::f64::consts::PI;
 
-/// Numbers of passes at which a cell may be finished: eight for every cell, 24 for those still too wide. Who asks for more
-/// gets further analyses, each at twice as many passes as the one before.
+/// Numbers of passes after which a cell may be finished: 8 for every cell, 24 for those still too wide. Larger budgets
+/// get further analyses, each at twice the number of passes.
 pub const ANALYSES: [usize; 2] = [8, 24];
 
-/// Fewer passes have no interval of their median at 95 %: least to greatest of five hold it in 94 % (order statistics).
+/// Minimum number of passes for a 95 % interval of the median: the range of five holds it in 94 % (order statistics).
 pub const MIN_PASSES: usize = 6;
 
-/// More analyses than any budget reaches: the last is at a million and a half passes.
+/// Upper bound on analyses, beyond any budget: the last is at a million and a half passes.
 pub const MAX_ANALYSES: u32 = 18;
 
-/// An analysis of the passes so far; it decides how much error the interval may spend.
+/// An analysis of the passes so far; it determines how much error the interval may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Analysis(u32);
 
@@ -26,7 +26,7 @@ impl Analysis {
     /// After [`ANALYSES`]`[1]` passes, or fewer if the budget ended before.
     pub const SECOND: Analysis = Analysis(1);
 
-    /// The analysis that a number of passes belongs to, of so many at most.
+    /// The analysis to which a number of passes belongs, out of at most `most`.
     ///
     /// ```
     /// # use coretalk_model::stats::Analysis;
@@ -40,7 +40,7 @@ impl Analysis {
         all.into_iter().find(|analysis| analysis.passes() >= passes).unwrap_or(last)
     }
 
-    /// Passes at this analysis.
+    /// Number of passes at this analysis.
     pub fn passes(self) -> usize {
         match self.0 {
             0 => ANALYSES[0],
@@ -48,26 +48,27 @@ impl Analysis {
         }
     }
 
-    /// Whether a cell with so many passes is analysed.
+    /// Whether a cell with this number of passes is analysed.
     pub fn is_due(passes: usize, most: u32) -> bool {
         Analysis::at(passes, most).passes() == passes
     }
 
-    /// The error that this analysis may spend of 5 % in all.
+    /// The error that this analysis may spend out of 5 %.
     pub fn alpha(self) -> f64 {
         spent_alpha(self.0 + 1)
     }
 
-    /// How much passes scatter, as a standard deviation, whose median this analysis knows to ± `width`: the median of many
-    /// normal values has √(π/2) times the error of their mean.
+    /// Standard deviation of passes whose median this analysis estimates to ± `width`: that median has √(π/2) times the
+    /// error of the mean of normal values.
     pub fn scale_of(self, width: f64) -> f64 {
         let z = normal::quantile(1.0 - self.alpha() / 2.0);
         width * (self.passes() as f64).sqrt() / (z * (PI / 2.0).sqrt())
     }
 }
 
-/// Share of a total error of 5 % that analysis `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 over endless
-/// analyses (after the α-spending of Lan and DeMets 1983; the series is Euler's). Analysis 0 may spend nothing.
+/// Share of a total error of 5 % that analysis `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 over
+/// infinitely many analyses (after the α-spending of Lan and DeMets 1983; the series is Euler's). Analysis 0 spends
+/// nothing.
 ///
 /// ```
 /// # use coretalk_model::stats::spent_alpha;
@@ -77,12 +78,12 @@ pub fn spent_alpha(k: u32) -> f64 {
     if k == 0 { 0.0 } else { 6.0 * 0.05 / (PI * PI * f64::from(k) * f64::from(k)) }
 }
 
-/// The analysis, of `most`, at which the median of passes that scatter by `scale` (relative, as a standard deviation) is
-/// expected to be known to ± `requested`.
+/// The analysis, out of `most`, at which passes with a relative standard deviation of `scale` are expected to reach a
+/// precision of ± `requested`.
 ///
 /// ```
 /// # use coretalk_model::stats::{Analysis, expected_analysis};
-/// // What was ± 4 % after 24 passes takes four times as many for ± 2 %, and a little more.
+/// // From ± 4 % after 24 passes to ± 2 % takes a little more than four times as many passes.
 /// let scale = Analysis::SECOND.scale_of(0.04);
 /// assert_eq!(expected_analysis(scale, 0.02, 9).passes(), 192);
 /// assert_eq!(expected_analysis(scale, 0.02, 2).passes(), 24);
@@ -93,21 +94,21 @@ pub fn expected_analysis(scale: f64, requested: f64, most: u32) -> Analysis {
     all.find(|analysis| scale / analysis.scale_of(1.0) <= requested).unwrap_or(last)
 }
 
-/// What a cell needs next.
+/// The next step for a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Finished, at an analysis, with the precision asked for.
+    /// Finished, at an analysis, with the requested precision.
     Enough,
-    /// Needs passes up to the next analysis.
+    /// Continue with passes up to the next analysis.
     More,
-    /// Too wide after the last analysis: finished, and to be flagged as wide.
+    /// Finished after the last analysis, but too wide, which is to be flagged.
     Budget,
 }
 
-/// Decides after `passes` passes with an interval of this relative half-width (0.02 is ± 2 %), where there are so many
-/// analyses at most. Between analyses the answer is always [`Decision::More`], however narrow the interval is.
+/// Decides after `passes` passes with an interval of this relative half width (0.02 is ± 2 %) and at most `most`
+/// analyses. Between analyses the answer is always [`Decision::More`], however narrow the interval is.
 pub fn decide(passes: usize, relative_half_width: f64, requested: f64, most: u32) -> Decision {
-    // An interval widened to a floor of the requested precision is that wide up to rounding.
+    // An interval widened to a floor of the requested precision has that width up to rounding.
     let narrow = relative_half_width <= requested * (1.0 + 1e-9);
     let is_last = passes >= Analysis(most.clamp(1, MAX_ANALYSES) - 1).passes();
     match () {
@@ -128,7 +129,7 @@ mod tests {
         assert!((spent_alpha(3) - 0.0034).abs() < 5e-5);
         let alphas = [8, 24, 25, 48, 49].map(|passes| Analysis::at(passes, MAX_ANALYSES).alpha());
         assert_eq!(alphas, [1, 2, 3, 3, 4].map(spent_alpha));
-        // Passes whose number was settled before the first are analysed once, beyond the second analysis.
+        // With a fixed number of passes there is one analysis, beyond the second.
         assert_eq!(Analysis::at(120, 2).alpha(), spent_alpha(2));
     }
 
