@@ -1,5 +1,4 @@
-//! Latency between pairs of CPUs: what was asked ([`settings`]), what a pass said about a cell ([`visit`]), and what
-//! follows from all passes ([`result`]).
+//! Latency between pairs of CPUs: requests ([`settings`]), single passes ([`visit`]), and results ([`result`]).
 
 pub mod analyse;
 pub mod cell;
@@ -20,7 +19,7 @@ pub mod tails;
 pub mod visit;
 pub mod watch;
 
-/// The probe whose results these are, as files, documents and commands name it.
+/// The name of the probe in files, documents and commands.
 pub const PROBE: &str = "latency";
 
 pub use analyse::{analyse, analyse_while};

@@ -1,4 +1,4 @@
-//! [`analyse`]: from what the visits said to what follows from it.
+//! [`analyse`]: derives the results of a run from its visits.
 
 use super::cell::{self, Columns, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
@@ -16,7 +16,7 @@ use crate::{
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
+/// Analyses a record. Pure: the result is the same for a run that has just ended and for its file read back later.
 pub fn analyse(
     topology: &Topology,
     settings: &LatencySettings,
@@ -26,8 +26,7 @@ pub fn analyse(
     analyse_while(topology, settings, rate, record, &|| true).unwrap_or_default()
 }
 
-/// [`analyse`] for somebody who may lose patience: `None` as soon as `go_on` says no. Half a million cells take a
-/// second or two.
+/// As [`analyse`], but returns `None` as soon as `go_on` is false. Half a million cells take a second or two.
 pub fn analyse_while(
     topology: &Topology,
     settings: &LatencySettings,
@@ -87,7 +86,7 @@ fn map(
     let judged = judge_all(&survey, go_on)?;
     let cpus = settings.cpus.clone();
     let cells = if settings.pairs == PairChoice::All {
-        // In storage order already, and no second copy of half a million.
+        // Already in storage order, without a second copy of half a million cells.
         Matrix::of_symmetric(cpus, judged)
     } else {
         let cell_of: BTreeMap<[CpuId; 2], usize> =
@@ -108,25 +107,24 @@ fn map(
     Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells })
 }
 
-/// The cells of one kernel with everything they are judged by. Shared with the session, which asks it which cells
-/// need more passes, so that both go by the same rules.
+/// The cells of one kernel with the context for judging them, which the session also uses to select cells for more
+/// passes.
 pub struct Survey<'a> {
     settings: &'a LatencySettings,
     record: &'a Record,
     regime: &'a ChosenRegime,
     columns: Option<Columns>,
     relations: Vec<Relation>,
-    /// The ranks of the kinds of cores of each pair, in order; empty where no kind is known.
+    /// The sorted ranks of the kinds of cores of each pair; empty if no kind is known.
     kinds: Vec<[Option<u32>; 2]>,
     homes: Vec<[Home; 2]>,
-    /// Typical deviation of a pass from its cell, by relation.
     pass_scale: BTreeMap<Relation, f64>,
-    /// How far passes resemble their neighbours, by relation: in nanoseconds, and in core cycles.
+    /// Correlation of neighbouring passes, by relation: in nanoseconds, and in core cycles.
     correlation: BTreeMap<Relation, [Correlation; 2]>,
 }
 
 impl<'a> Survey<'a> {
-    /// Looks over all cells under a kernel.
+    /// Collects the context of all cells under a kernel.
     pub fn new(
         topology: &Topology,
         settings: &'a LatencySettings,
@@ -167,7 +165,7 @@ impl<'a> Survey<'a> {
         for (cell, &relation) in self.relations.iter().enumerate() {
             let Some(passes) = self.record.passes(cell) else { continue };
             let into = residuals.entry(relation).or_default();
-            // A hundred thousand passes tell the scale of noise as well as millions do.
+            // A hundred thousand passes are enough to estimate the scale of noise.
             if into.len() < 100_000 {
                 cell::pass_residuals(passes, columns.first, self.valid_from(relation), into);
             }
@@ -203,7 +201,7 @@ impl<'a> Survey<'a> {
         self.relations.len()
     }
 
-    /// Whether there is no cell.
+    /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.relations.is_empty()
     }
@@ -213,12 +211,11 @@ impl<'a> Survey<'a> {
         &self.relations
     }
 
-    /// Typical deviation of a pass from its cell in the cell's relation, relative; `None` while nothing was measured.
+    /// Relative typical deviation of a pass from its cell in the cell's relation; `None` before the first measurement.
     pub fn pass_scale(&self, cell: usize) -> Option<f64> {
         self.pass_scale.get(&self.relations[cell]).copied()
     }
 
-    /// What a cell is judged by; `None` while nothing was measured under the kernel.
     fn context(&self, cell: usize) -> Option<Context<'_>> {
         let relation = self.relations[cell];
         Some(Context {
@@ -231,18 +228,18 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Judges one cell; `None` where no pass has a value.
+    /// Judges one cell; `None` if no pass has a value.
     pub fn judge(&self, cell: usize) -> Option<CellValue> {
         self.judge_with(cell, &mut Scratch::default())
     }
 
-    /// [`judge`](Survey::judge) for many cells one after another.
+    /// As [`judge`](Survey::judge), for many cells in sequence.
     pub fn judge_with(&self, cell: usize, scratch: &mut Scratch) -> Option<CellValue> {
         cell::judge(self.record.passes(cell)?, &self.context(cell)?, scratch)
     }
 }
 
-/// The nodes that hold the lines of a pair: that of each side, or the one asked for.
+/// The nodes that hold the lines of a pair: those of its CPUs, or the requested one.
 pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) -> [Home; 2] {
     match settings.home {
         HomeSetting::Node(node) => [node; 2],
@@ -256,7 +253,6 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>>
     let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
     let mut agree: Vec<bool> = Vec::with_capacity(survey.len());
     for cell in 0..survey.len() {
-        // Each takes a microsecond or two.
         if cell.is_multiple_of(1024) && !go_on() {
             return None;
         }
@@ -283,7 +279,7 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>>
         let Cell::Measured(value) = cell else { continue };
         let repeats = match again.get(&index) {
             Some(second) => settle(value, second, survey.settings),
-            // On the same lines a cell that fits no other only says the same again.
+            // On the same lines, an outlier would only reproduce itself.
             None => agree[index] && !value.flags.contains(Flag::ModelOutlier),
         };
         if refused.contains_key(&survey.relations[index]) {
@@ -299,7 +295,7 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>>
     Some(cells)
 }
 
-/// Why a cell that had passes got no more of them, where that is for good.
+/// The permanent failure that ended the passes of a cell, if any.
 fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
     let failure = survey.record.passes(cell)?.failure?;
     failure.missed_a_cpu().then_some(failure)
@@ -315,8 +311,7 @@ fn missing(survey: &Survey<'_>, cell: usize) -> MissingReason {
     }
 }
 
-/// Second measurements of doubtful cells that are wanted: values in time order under the map's kernel, the better home of
-/// each.
+/// Selected second measurements of doubtful cells: values in time order with the better home of each.
 fn again(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
     let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
@@ -335,17 +330,15 @@ fn again(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize
     values
 }
 
-/// Residuals above this many deviations do not fit the other cells of their relation.
+/// Minimum residual of an outlier in its relation, in deviations.
 const OUTLIER: f64 = 4.0;
-/// With fewer cells a relation has no typical value.
+/// Minimum number of cells of a relation with a typical value.
 const CELLS_FOR_A_MODEL: usize = 8;
 
-/// Cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %). On a machine
-/// with cores of several kinds a cell is held against pairs of the same kinds: fast cores are nearer to each other than
-/// to slow ones, and a single pair of a kind has no other to fit.
-///
-/// A relation in which more than a tenth of the cells would not fit has a structure that the system does not report
-/// (a mesh, a die): then no cell is an outlier, because there is no model to be out of.
+/// Cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %). On a hybrid
+/// machine, a cell is compared with pairs of the same kinds only, because fast cores are nearer to each other. If more
+/// than a tenth of the cells of a relation do not fit, the relation has a structure that the system does not report (a
+/// mesh, a die), and no cell is an outlier.
 pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> Option<E>) -> Vec<usize> {
     let kinds = |cell: usize| survey.kinds.get(cell).copied().unwrap_or_default();
     let alike = |cell: usize| (survey.relations[cell], kinds(cell));
@@ -374,7 +367,7 @@ pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> 
     outliers
 }
 
-/// Cells that had second measurements that are wanted, each joined with these; `flags` are those that it had before.
+/// Cells with selected second measurements, combined with these; `flags` returns their earlier flags.
 pub fn settled(
     survey: &Survey<'_>,
     flags: impl Fn(usize) -> Flags,
@@ -390,15 +383,14 @@ pub fn settled(
     settled.collect()
 }
 
-/// Joins a doubtful cell with its second measurement: the new value replaces the old one only where its interval
-/// excludes it and is lower; else the doubt stands, and the value of which both halves of the second measurement say the
-/// same. Both stay in the run file. Gives whether the value was repeated.
+/// Combines a doubtful cell with its second measurement, whose value replaces the old one only if its interval is below
+/// it. Otherwise the old value remains, and counts as reproduced if both halves of the second measurement agree with it.
+/// Both stay in the run file. Returns whether the value was reproduced.
 fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> bool {
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return false };
     let lower = fresh.high < value.latency_ns.point;
     if value.flags.contains(Flag::Drift) && !lower {
-        // The disturbed passes were set aside before, and fresh ones agree with the rest.
         if fresh.overlaps(&value.latency_ns) {
             value.flags.clear(Flag::Drift);
         }

@@ -1,4 +1,4 @@
-//! What follows for one pair from its passes: location, interval, states, flags, grade.
+//! The result of one pair from its passes: location, interval, states, flags, grade.
 
 use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
@@ -8,18 +8,18 @@ use crate::stats::{
 };
 use crate::{Flag, Grade, Home, Reason, flags, grade};
 
-/// Where the values of a cell stand in the record.
+/// The columns of a cell in the record.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns {
     /// The map's kernel on the first home.
     pub first: usize,
-    /// The map's kernel on the second home, where there is one.
+    /// The map's kernel on the second home, if there is one.
     pub second: Option<usize>,
     /// CAS without pause, which shows every state of the machine.
     pub sentinel: Option<usize>,
 }
 
-/// What a cell is judged by beside its own passes.
+/// Context for judging a cell.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// Settings of the run.
@@ -28,29 +28,27 @@ pub struct Context<'a> {
     pub columns: Columns,
     /// Homes of the first and the second column.
     pub homes: [Home; 2],
-    /// Passes before this one do not count.
+    /// First pass that counts.
     pub valid_from: u32,
-    /// Typical deviation of a pass from its cell in this relation, relative (1.48 MAD over all its cells).
+    /// Relative typical deviation of a pass from its cell in this relation (1.48 MAD over all its cells).
     pub pass_scale: f64,
-    /// How far the passes of this relation resemble their neighbours: in nanoseconds, and in core cycles.
+    /// Correlation of neighbouring passes of this relation: in nanoseconds, and in core cycles.
     pub correlation: [Correlation; 2],
 }
 
-/// A floor for intervals: what a run of seconds cannot see of the variation between runs (measured: 1.0 to 1.6 % over
-/// fresh processes, twice that covers it). Never above what was asked for, so that a finer precision can be had where
-/// the machine allows it.
+/// Minimum interval, for the variation between runs that a run of seconds cannot observe (measured: 1.0 to 1.6 % over
+/// fresh processes; twice that covers it). It never exceeds the requested precision.
 pub const FLOOR: f64 = 0.02;
 
-/// A pass this far from its cell, in typical deviations and relative, was disturbed: 5 % is five deviations of a quiet
-/// pass of 64 lines, and half the effect of a run of 16 disturbed lines (× 1.3) among them.
+/// Minimum distance of a disturbed pass from its cell, in typical deviations and as a share: 5 % is five deviations of
+/// a quiet pass of 64 lines, and half the effect of 16 disturbed lines (× 1.3) among them.
 const DISTURBED_DEVIATIONS: f64 = 6.0;
 const DISTURBED_LEAST: f64 = 0.05;
-/// With this many passes a rare disturbed one is set aside and needs no replacement.
+/// Number of passes from which on a rare disturbed one is excluded without replacement.
 pub const PASSES_TO_SPARE: usize = 16;
-/// Homes that differ by more than this are worth a remark.
+/// Minimum ratio between homes that is reported.
 const HOME_SPREAD: f64 = 1.05;
 
-/// One pass over the cell under the better home.
 #[derive(Debug, Clone, Copy)]
 struct PassValue {
     head: PassHead,
@@ -60,15 +58,13 @@ struct PassValue {
 }
 
 impl PassValue {
-    /// The pass in nanoseconds, or scaled by its core clock in GHz to cycles.
     fn pass(&self, scale: f64) -> Pass {
         let at_s = self.head.started.secs();
         Pass { at_s, value: self.ns * scale, line_error: self.line_error_ns * scale }
     }
 }
 
-/// Working memory of [`judge`], to be reused: judging half a million cells one after another allocates for their results
-/// only.
+/// Reusable working memory of [`judge`]: judging half a million cells allocates only for their results.
 #[derive(Debug, Default)]
 pub struct Scratch {
     numbers: Vec<f64>,
@@ -79,21 +75,19 @@ pub struct Scratch {
     passes: Vec<Pass>,
 }
 
-/// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
 fn location(passes: CellPasses<'_>, column: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
     numbers.clear();
     numbers.extend(locations(passes, column, valid_from));
     stats::median_in_place(numbers)
 }
 
-/// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
+/// Logarithms of the passes relative to the location of their cell, for [`Context::pass_scale`].
 pub fn pass_residuals(passes: CellPasses<'_>, column: usize, valid_from: u32, into: &mut Vec<f64>) {
     let Some(location) = location(passes, column, valid_from, &mut Vec::new()) else { return };
     into.extend(locations(passes, column, valid_from).map(|ns| (ns / location).ln()));
 }
 
-/// Adds the passes of a cell to what tells how far they resemble their neighbours: in nanoseconds, and in core cycles
-/// where the clock is known.
+/// Adds the passes of a cell to the pools for nanoseconds and core cycles that estimate the correlation of passes.
 pub fn pool_passes(
     passes: CellPasses<'_>,
     column: usize,
@@ -111,7 +105,7 @@ pub fn pool_passes(
     pools[1].add(&of(|head| head.core_ghz), limit);
 }
 
-/// How far a pass may lie from its cell, relative, where a typical one lies `pass_scale` away.
+/// Minimum relative distance of a disturbed pass from its cell, given the typical distance `pass_scale`.
 pub fn disturbed_from(pass_scale: f64) -> f64 {
     (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST)
 }
@@ -120,22 +114,22 @@ fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, Pass
     passes.heads().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
-/// What the passes that count say in a column, in nanoseconds.
+/// The values in a column of the passes that count, in nanoseconds.
 fn locations(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Iterator<Item = f64> {
-    // As a rule all of them count: then nobody has to look when they were made.
+    // Usually all passes count, and their heads need not be read.
     let counts = move |index: &usize| valid_from == 0 || passes.head(*index).pass >= valid_from;
     let counting = (0..passes.len()).filter(counts);
     counting.filter_map(move |index| passes.location(index, column).map(f64::from))
 }
 
-/// Tells passes that were disturbed: far from the others of the cell, yet no state of their own.
+/// A test for disturbed passes: far from the others of the cell, but no state of their own.
 fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> {
     let median = stats::median(values).unwrap_or(f64::NAN);
     let limit = disturbed_from(pass_scale);
     move |value| (value / median).ln().abs() > limit
 }
 
-/// Judges one cell by its passes. `None` where no pass has a value.
+/// Judges one cell by its passes. `None` if no pass has a value.
 pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
     let Scratch { numbers, others, spreads, values, kept, passes: timed } = scratch;
     let mut home_of = |column: Option<usize>, home: Home| {
@@ -176,7 +170,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     numbers.extend(kept.iter().map(|value| value.ns));
     let is_disturbed = disturbance(numbers, context.pass_scale);
     let aside = numbers.iter().filter(|&&ns| is_disturbed(ns)).count();
-    // A majority that is "disturbed" is the cell.
+    // If more than a quarter of the passes are "disturbed", none is excluded.
     if aside > 0 && 4 * aside <= of_main {
         kept.retain(|value| !is_disturbed(value.ns));
     }
@@ -226,7 +220,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         flags.set(Flag::WideCi);
     }
     if kept.len() < of_main {
-        // Set aside: either further passes took their place, or nothing did yet and the session measures again.
+        // Some passes were excluded: either further passes replaced them, or the session will measure again.
         flags.set(if kept.len() < PASSES_TO_SPARE { Flag::Drift } else { Flag::Remeasured });
     }
     let mut value = CellValue {
@@ -253,7 +247,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
 }
 
 impl Scratch {
-    /// Whether both halves of the passes that count of the cell judged last agree with a number: the rule of trials.
+    /// Whether both halves of the passes that count of the last judged cell agree with a number: the rule of trials.
     pub fn repeats(&self, number: f64) -> bool {
         let values: Vec<f64> = self.kept.iter().map(|value| value.ns).collect();
         grade::repeats(&values, number)
@@ -264,7 +258,7 @@ fn known(value: f32) -> Option<f64> {
     value.is_finite().then_some(f64::from(value))
 }
 
-/// What is compared with the requested precision: the narrower of nanoseconds and core cycles.
+/// The width that is compared with the requested precision: the narrower of nanoseconds and core cycles.
 pub fn width(value: &CellValue) -> f64 {
     narrower(&value.latency_ns, value.cycles.as_ref())
 }
@@ -273,12 +267,12 @@ fn narrower(latency_ns: &Estimate, cycles: Option<&Estimate>) -> f64 {
     cycles.map_or(f64::INFINITY, Estimate::relative_reach).min(latency_ns.relative_reach())
 }
 
-/// The interval of a run's settings over passes in time order, by themselves.
+/// The interval over passes in time order according to the settings of the run, without known correlation.
 pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate> {
     interval_of(passes, settings, Correlation::NONE, &mut Vec::new())
 }
 
-/// The same where it is known how far passes resemble their neighbours; `values` is working memory.
+/// The interval with a known correlation of passes; `values` is working memory.
 fn interval_of(
     passes: &[Pass],
     settings: &LatencySettings,
@@ -301,8 +295,8 @@ fn interval_of(
     }
 }
 
-/// Indices of the passes of each state, in the order of their values; empty where the cell held still. The sentinel
-/// tells states that the map's kernel does not show, and the map's kernel those that a missing sentinel cannot.
+/// Indices of the passes of each state, in the order of their values; empty for a single state. The sentinel shows
+/// states that the map's kernel does not show; the map's kernel replaces a missing sentinel.
 fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -> Vec<Vec<usize>> {
     ns.clear();
     ns.extend(values.iter().map(|value| value.ns));
@@ -335,11 +329,10 @@ fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySe
     ordered
 }
 
-/// A core clock that falls by more than this between the first and the last third of the passes, and stays there, is
-/// being held back: turbo that comes and goes moves within, and the clock of a guest moved by 12 % in minutes.
+/// Ratio of core clocks below which a fall between the first and the last third of the passes is throttling: turbo that
+/// comes and goes stays above it, and the clock of a guest moved by 12 % in minutes.
 const SLOWED: f64 = 0.90;
 
-/// Whether the core clocks of passes in time order fell for good.
 fn slowed_down(ghz: &[f64]) -> bool {
     let third = ghz.len() / 3;
     if third < 2 {
@@ -350,8 +343,8 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` where two
-/// measurements that lie apart in time agree with it.
+/// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if separate measurements agree with
+/// it.
 pub fn grade(value: &mut CellValue, repeats: bool) {
     let width = width(value);
     value.grade = Grade::of(value.flags, width, repeats);

@@ -1,4 +1,4 @@
-//! [`Choices`]: what a run decided on the way and its analysis has to know.
+//! [`Choices`]: decisions made during a run that its analysis needs.
 
 use super::{ExecutionTest, GateOutcome, Record};
 use crate::{Hint, Protocol, Relation};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct ChosenHint {
     /// None or one pause.
     pub hint: Hint,
-    /// In words: `asked for`, or what the pilot found.
+    /// In words: `requested`, or the result of the pilot.
     pub reason: String,
 }
 
@@ -18,20 +18,20 @@ pub struct ChosenHint {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ChosenRegime {
-    /// Pairs at the same time; 1 is serial.
+    /// Number of pairs measured at the same time; 1 is serial.
     pub pairs: u32,
-    /// What the gate said; empty for a serial map, and before the gate was reached.
+    /// Results of the gate; empty for a serial map, and before the gate was reached.
     pub gate: Vec<GateOutcome>,
-    /// Passes before this one were made under a parallelism that the gate refused for the relation.
+    /// First valid pass: earlier passes used a parallelism that the gate rejected for the relation.
     pub valid_from: BTreeMap<Relation, u32>,
 }
 
-/// What a run decided on the way; stored as decisions of the same names.
+/// Decisions made during a run, stored under the names of the fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Choices {
-    /// By protocol.
+    /// The hint of each protocol.
     pub hints: BTreeMap<Protocol, ChosenHint>,
-    /// Serial where nothing was decided.
+    /// The regime; serial if `None`.
     pub regime: Option<ChosenRegime>,
     /// Whether the machine is a guest, whose CPUs a host may move.
     pub guest: bool,
@@ -41,12 +41,12 @@ pub struct Choices {
     pub complete: bool,
     /// Median cost of the clock between two chained reads in nanoseconds, for single events.
     pub clock_ns: Option<f64>,
-    /// Whether CPUs share the units that execute, of the pairs that were tested; empty before.
+    /// Tests whether pairs of CPUs share execution units; empty before they ran.
     pub execution: Vec<ExecutionTest>,
 }
 
 impl Choices {
-    /// The key and JSON value of every decision made.
+    /// The key and JSON value of every decision.
     pub fn decisions(&self) -> Vec<(String, String)> {
         let json = |value: &dyn erased::Json| value.json();
         let mut decisions: Vec<(String, String)> = self
@@ -69,7 +69,7 @@ impl Choices {
         decisions
     }
 
-    /// What a record says was decided. What cannot be read counts as not decided.
+    /// Reads the decisions of a record. Unreadable values count as not decided.
     pub fn of(record: &Record) -> Choices {
         fn read<T: serde::de::DeserializeOwned>(record: &Record, key: &str) -> Option<T> {
             record.decision(key).and_then(|value| serde_json::from_str(value).ok())
@@ -90,7 +90,7 @@ impl Choices {
 }
 
 mod erased {
-    /// Anything that prints as JSON; the types here cannot fail to.
+    /// Serialisation to JSON; the types here cannot fail.
     pub trait Json {
         fn json(&self) -> String;
     }

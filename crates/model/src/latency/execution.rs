@@ -1,13 +1,13 @@
-//! [`ExecutionTest`]: whether two CPUs share the units that execute, as the threads of one core do.
+//! [`ExecutionTest`]: whether two CPUs share execution units, as the threads of one core do.
 //!
-//! Latency alone does not tell threads of a core from neighbouring cores: on one published matrix siblings read 17 to
-//! 20 ns and neighbours 17 to 26. Work does: what keeps a unit of a core busy all by itself halves when the other
-//! thread of the core does the same, and two cores do not feel each other.
+//! Latency alone does not separate threads of a core from neighbouring cores: on one published matrix siblings read 17
+//! to 20 ns and neighbours 17 to 26. Work does: a thread that saturates a unit of its core runs at half the rate when
+//! the other thread of the core does the same, while two cores do not affect each other.
 
 use crate::CpuId;
 use crate::stats::{MIN_PASSES, exact_median_interval, median_in_place};
 
-/// A unit that a core has once, or a few times, for all of its threads.
+/// An execution unit that the threads of a core share, of which a core has one or a few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Integer multiplication, pipelined: a core has one to four, and a thread alone can keep them busy.
@@ -17,7 +17,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// All, in the order of [`ExecutionPass::kept`].
+    /// All units, in the order of [`ExecutionPass::kept`].
     pub const ALL: [Unit; 2] = [Unit::Multiplier, Unit::Divider];
 
     /// The stable name used in values.
@@ -34,11 +34,11 @@ impl Unit {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Reason {
-    /// The latencies show nobody nearer.
+    /// No other pair of these CPUs has a lower latency.
     Closest,
     /// The system reports that they are threads of one core.
     Reported,
-    /// The latencies show nobody farther: if these seem to share a core, the test does not work on this machine.
+    /// No pair has a higher latency: if these CPUs seem to share a core, the test does not work on this machine.
     Control,
 }
 
@@ -53,7 +53,7 @@ impl Reason {
     }
 }
 
-/// What one pass of a test said.
+/// The result of one pass of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
@@ -62,19 +62,19 @@ pub struct ExecutionPass {
     pub kept: [[f64; 2]; Unit::ALL.len()],
 }
 
-/// Whether two CPUs share the units that execute: everything that was measured of it.
+/// The measurements that show whether two CPUs share execution units.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExecutionTest {
     /// The CPUs.
     pub pair: [CpuId; 2],
-    /// Why these.
+    /// Why they were tested.
     pub reason: Reason,
-    /// What passes said, in time order.
+    /// Results of the passes, in time order.
     pub passes: Vec<ExecutionPass>,
 }
 
-/// What follows from an [`ExecutionTest`].
+/// The verdict of an [`ExecutionTest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Execution {
     /// They share units: threads of one core.
@@ -90,33 +90,32 @@ pub enum Execution {
 pub enum Unclear {
     /// Too few passes for an interval.
     TooFew {
-        /// Those there are.
+        /// Number of passes.
         passes: usize,
     },
-    /// They shared units in some passes and none in others, as where a host moves virtual CPUs.
+    /// They shared units in some passes and none in others, as when a host moves virtual CPUs.
     Changing {
-        /// Passes that say that they share.
+        /// Number of passes in which they share units.
         shared: usize,
-        /// Passes that say that they do not.
+        /// Number of passes in which they do not.
         apart: usize,
     },
-    /// One slows the other down, or both each other, by more than clocks do and less than a shared unit would.
+    /// One slows down the other, or both each other, by more than clocks do and less than a shared unit would.
     Between,
-    /// CPUs that are as far apart as any seem to share, too: something else slows work of two CPUs down.
+    /// The control pair, which is as far apart as any, seems to share, too: something else slows down two CPUs.
     ControlShares,
 }
 
-/// Two threads that keep one unit busy get half of it each; 0.7 leaves room for a unit that one thread does not quite
-/// fill.
+/// Maximum kept rate for a shared unit: two threads get half each, unless one alone does not saturate it.
 const SHARED_BELOW: f64 = 0.7;
-/// Two cores at work clock a few percent lower than one alone at most; a whole machine at work 10 to 25 %.
+/// Minimum kept rate for separate cores: two busy cores clock a few percent lower, a busy machine 10 to 25 %.
 const APART_ABOVE: f64 = 0.8;
-/// So many passes that say the opposite of others are no accident.
+/// Minimum number of passes that contradict others not just by accident.
 const SOME: usize = 3;
 
 impl ExecutionTest {
-    /// The share of its rate that a CPU of the pair keeps while the other works, for one unit: median over passes, the
-    /// CPU that keeps more and the one that keeps less. `None` without passes.
+    /// The share of its rate that a CPU of the pair keeps while the other works, for one unit: median over passes, for
+    /// the CPU that keeps more and the one that keeps less. `None` without passes.
     pub fn kept(&self, unit: Unit) -> Option<[f64; 2]> {
         let median =
             |of: fn(f64, f64) -> f64| median_in_place(&mut self.of_unit(unit, of).collect::<Vec<_>>());
@@ -127,8 +126,8 @@ impl ExecutionTest {
         self.passes.iter().map(move |pass| pass.kept[unit as usize]).map(move |[a, b]| of(a, b))
     }
 
-    /// What follows, by the intervals of medians over passes: shared if *both* CPUs keep less than 0.7 on some unit,
-    /// apart if both keep more than 0.8 on every one. One that is slowed down alone was held up by something else.
+    /// The verdict from the intervals of medians over passes: shared if *both* CPUs keep less than 0.7 on some unit,
+    /// apart if both keep more than 0.8 on every unit. If only one CPU is slowed down, it had another cause.
     pub fn verdict(&self) -> Execution {
         let passes = self.passes.len();
         if passes < MIN_PASSES {
@@ -149,7 +148,7 @@ impl ExecutionTest {
         }
     }
 
-    /// Each pass by itself, where they contradict each other.
+    /// Classifies each pass separately, and returns the counts if passes contradict each other.
     fn changes(&self) -> Option<Unclear> {
         let count =
             |holds: &dyn Fn(&ExecutionPass) -> bool| self.passes.iter().filter(|pass| holds(pass)).count();
@@ -159,7 +158,7 @@ impl ExecutionTest {
     }
 }
 
-/// What follows from all tests of a run, in their order. Where the control seems to share, nothing does for certain.
+/// The verdicts of all tests of a run, in order. If the control seems to share units, no pair is said to.
 pub fn verdicts(tests: &[ExecutionTest]) -> Vec<Execution> {
     let is_control = |test: &&ExecutionTest| test.reason == Reason::Control;
     let unfit = tests.iter().filter(is_control).any(|control| control.verdict() == Execution::Shared);
@@ -201,7 +200,7 @@ mod tests {
     fn a_shared_unit_halves_the_work_of_both_and_cores_do_not_feel_each_other() {
         assert_eq!(of(&[SHARED; 12]), Execution::Shared);
         assert_eq!(of(&[APART; 12]), Execution::Apart);
-        // Integer units apart and one divider for two, as modules of the Bulldozer family have: its threads share.
+        // Separate integer units and one divider for two threads, as in modules of the Bulldozer family: shared.
         assert_eq!(of(&[[[1.0, 1.0], [0.5, 0.5]]; 12]), Execution::Shared);
         assert_eq!(test(Reason::Closest, &[SHARED; 3]).kept(Unit::Multiplier), Some([0.58, 0.55]));
     }
@@ -209,14 +208,12 @@ mod tests {
     #[test]
     fn what_is_not_shown_is_said_to_be_unclear() {
         assert_eq!(of(&[SHARED; 5]), Execution::Unclear(Unclear::TooFew { passes: 5 }));
-        // One of the two is slow: it was held up, or the host gives one of its CPUs to both in turn.
+        // Only one is slow: it was held up, or the host gives one of its CPUs to both in turn.
         assert_eq!(of(&[[[0.4, 1.0]; 2]; 12]), Execution::Unclear(Unclear::Between));
-        // Everything clocks lower, or somebody else is at work.
         assert_eq!(of(&[[[0.75, 0.76]; 2]; 12]), Execution::Unclear(Unclear::Between));
         let mut moved = vec![APART; 8];
         moved.extend([SHARED; 4]);
         assert_eq!(of(&moved), Execution::Unclear(Unclear::Changing { shared: 4, apart: 8 }));
-        // Two disturbed passes of twelve change nothing.
         let mut disturbed = vec![APART; 10];
         disturbed.extend([SHARED; 2]);
         assert_eq!(of(&disturbed), Execution::Apart);

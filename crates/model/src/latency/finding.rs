@@ -1,5 +1,4 @@
-//! [`MapFinding`]: what a map of several pairs shows; [`TailFinding`]: the slowest hops. First lines of screens, leads of
-//! pages, cards and documents render them.
+//! [`MapFinding`]: the main finding of a map of several pairs. [`TailFinding`]: the slowest hops.
 
 use super::result::{LatencyMap, StateWatch, TailSeries};
 use super::summary::{
@@ -10,19 +9,19 @@ use crate::infer::levels_changed;
 use crate::stats::Estimate;
 use crate::{CpuId, Relation, Topology};
 
-/// Relations that are named one by one; of more the nearest and the farthest.
+/// Maximum number of relations named individually; of more, only the nearest, the farthest and the extremes are.
 const MAX_NAMED: usize = 4;
-/// From this ratio of the slowest and the fastest pair of a relation on, one number does not represent it.
+/// Ratio of the slowest to the fastest pair of a relation from which on one number does not represent it.
 const WIDE_RANGE: f64 = 1.3;
 
-/// What a map of several pairs shows.
+/// The main finding of a map of several pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapFinding {
     /// How its groups of pairs compare.
     pub shape: MapShape,
-    /// The groups by their order in a sentence: from near to far, or by kind of core. Threads of one core are separate.
+    /// The groups in the order of a sentence: from near to far, or by kind of core. Threads of one core are separate.
     pub groups: Vec<PairGroup>,
-    /// Pairs of threads of one core, where the machine has one kind of core.
+    /// Pairs of threads of one core, if the machine has one kind of core.
     pub siblings: Option<PairGroup>,
     /// Whether every pair of the machine has a value.
     pub is_whole: bool,
@@ -30,14 +29,14 @@ pub struct MapFinding {
     pub is_uniform: bool,
     /// Whether most pairs have a flag that their value may be wrong.
     pub is_doubtful: bool,
-    /// The levels between which the machine moved while it was watched; the values of groups are the most frequent ones.
+    /// The levels between which the machine moved during the run; values of groups are the most frequent ones.
     pub levels: Option<MovingLevels>,
 }
 
 /// How the groups of a map compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapShape {
-    /// Groups by kind of core, of a hybrid.
+    /// Groups by kind of core, on a hybrid machine.
     Kinds {
         /// Whether pairs inside a cluster are visibly slower than pairs of the same kinds in different clusters.
         slower_inside: bool,
@@ -46,7 +45,7 @@ pub enum MapShape {
     OneLevel,
     /// One relation whose pairs differ: its median represents none of them.
     Spread,
-    /// Several relations without a visible difference: the first is given.
+    /// Several relations without a visible difference: only the first is given.
     NearAndFarAlike,
     /// Several relations, from near to far.
     Levels {
@@ -55,38 +54,38 @@ pub enum MapShape {
     },
 }
 
-/// Pairs that share the same things.
+/// Pairs of one relation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairGroup {
-    /// What they share.
+    /// The relation.
     pub relation: Relation,
-    /// The kinds of their cores, the faster first, where the map is grouped by these.
+    /// The kinds of their cores, the faster first, if the map is grouped by these.
     pub classes: Option<[String; 2]>,
     /// Median in nanoseconds.
     pub median_ns: f64,
     /// Fastest and slowest pair in nanoseconds.
     pub range_ns: [f64; 2],
-    /// Pairs with a value.
+    /// Number of pairs with a value.
     pub pairs: u64,
 }
 
 /// Levels between which a machine moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MovingLevels {
-    /// The pair that they were seen on, where it was one.
+    /// The pair that shows them, if it is a single one.
     pub pair: Option<[CpuId; 2]>,
     /// The most frequent level.
     pub usual: Estimate,
     /// Its share of the passes, 0 to 1.
     pub share: f64,
-    /// The slowest level: what to plan for.
+    /// The slowest level, which should be planned for.
     pub planned: Estimate,
     /// The fastest level.
     pub fastest: Estimate,
 }
 
 impl MovingLevels {
-    /// The levels of a watched machine; `None` where it stayed in one, or where they have no values.
+    /// The levels of the observed states; `None` if there is only one, or they have no values.
     pub fn of(watch: &StateWatch) -> Option<MovingLevels> {
         let levels = || watch.states.iter().filter_map(|state| Some(state.kernels.first()?.1));
         let by_point = |a: &Estimate, b: &Estimate| a.point.total_cmp(&b.point);
@@ -102,7 +101,7 @@ impl MovingLevels {
 }
 
 impl MapFinding {
-    /// What a map shows; `None` where it has no value, or is not of latencies.
+    /// The finding of a map; `None` without values, or for other quantities than latency.
     pub fn of(map: &LatencyMap, watch: Option<&StateWatch>, topology: &Topology) -> Option<MapFinding> {
         if !map.protocol.is_latency() {
             return None;
@@ -123,7 +122,7 @@ impl MapFinding {
             is_whole: map.cells.len() as u64 == cpus && all.measured == cpus * (cpus - 1) / 2,
             is_uniform: all.min.zip(all.max).is_some_and(|(min, max)| max.ns / min.ns < WIDE_RANGE),
             is_doubtful: 2 * all.doubtful > all.measured,
-            // Levels of other kernels alone are none of this map.
+            // Levels that only other kernels show do not concern this map.
             levels: watch
                 .filter(|watch| {
                     levels_changed(watch) && state_contrast(watch).is_some_and(|it| it.of_headline)
@@ -133,23 +132,23 @@ impl MapFinding {
         (!finding.groups.is_empty() || finding.siblings.is_some()).then_some(finding)
     }
 
-    /// The ratio of the farthest group and the nearest; `None` where they are not levels.
+    /// The ratio of the farthest group to the nearest; `None` if they are no levels.
     pub fn ratio(&self) -> Option<f64> {
         let (first, last) = (self.groups.first()?, self.groups.last()?);
         matches!(self.shape, MapShape::Levels { .. }).then(|| last.median_ns / first.median_ns)
     }
 }
 
-/// The slowest hops of all pairs whose single events were recorded, net of the clock.
+/// The slowest hops of all pairs with recorded single events, net of the clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TailFinding {
     /// The pair with the largest 99.9th percentile.
     pub pair: [CpuId; 2],
     /// That percentile in nanoseconds.
     pub p99_9_ns: f64,
-    /// Hops of this pair.
+    /// Number of hops of this pair.
     pub events: u64,
-    /// Those beyond the percentile.
+    /// Number of these beyond the percentile.
     pub beyond: u64,
     /// The pair with the slowest hop.
     pub slowest_pair: [CpuId; 2],
@@ -158,7 +157,7 @@ pub struct TailFinding {
 }
 
 impl TailFinding {
-    /// The tails of a run; `None` where no pair has enough events for a 99.9th percentile.
+    /// The tails of a run; `None` if no pair has enough events for a 99.9th percentile.
     pub fn of(tails: &[TailSeries]) -> Option<TailFinding> {
         const SHARE: f64 = 0.999;
         let at = |share| {
@@ -172,7 +171,6 @@ impl TailFinding {
             pair: pair.placement,
             p99_9_ns,
             events,
-            // Of 1000 events the 999th is the percentile.
             beyond: events / 1000,
             slowest_pair: slowest.placement,
             slowest_ns,
@@ -180,7 +178,7 @@ impl TailFinding {
     }
 }
 
-/// Whether the pairs of different cores of a map are alike, near or far.
+/// Whether all pairs of different cores of a map are alike, near or far.
 pub fn is_flat(map: &LatencyMap, topology: &Topology) -> bool {
     let rows = by_relation(map, topology);
     let ranges = || apart(&rows).map(|row| row.range_ns);
@@ -188,7 +186,6 @@ pub fn is_flat(map: &LatencyMap, topology: &Topology) -> bool {
     high / ranges().map(|[low, _]| low).fold(f64::INFINITY, f64::min) < WIDE_RANGE
 }
 
-/// Pairs of different cores.
 fn apart(rows: &[OfRelation]) -> impl Iterator<Item = &OfRelation> {
     rows.iter().filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt))
 }
@@ -209,7 +206,6 @@ fn by_distance(rows: &[OfRelation]) -> (MapShape, Vec<PairGroup>) {
     match shape {
         MapShape::NearAndFarAlike => groups.truncate(1),
         MapShape::Levels { .. } if groups.len() > MAX_NAMED => {
-            // The nearest, the farthest, and the extremes.
             let end = groups.len() - 1;
             let mut index = 0..;
             groups.retain(|group| {

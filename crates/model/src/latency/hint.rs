@@ -1,16 +1,16 @@
-//! Choosing the wait hint: once per run, from visits that timed the kernel both ways.
+//! Selection of the wait hint: once per run, from visits that timed the kernel both ways.
 
 use super::{ChosenHint, HintChoice, LatencySettings, Purpose, Record};
 use crate::stats;
 use crate::{Hint, KernelId, Protocol};
 use std::collections::BTreeMap;
 
-/// A hint is taken only for a gain of this much: the title of the map changes with it.
+/// Minimum gain for a hint, because it changes the title of the map.
 const MIN_GAIN: f64 = 1.05;
 
-/// The hint of a protocol's map: as asked; or, from all visits that timed both kernels on one cell, the pause if it
-/// makes some cell's hand-over 5 % faster and none 5 % slower (per cell the median over visits of the ratio; the
-/// tenth percentile over cells decides about "none", so that one disturbed cell does not).
+/// The hint of a protocol's map: as requested, or the pause if visits of both kernels show that it makes the hand-over
+/// of some cells 5 % faster and of none 5 % slower. Each cell counts with the median ratio over visits; "none" is the
+/// tenth percentile over cells, so that one disturbed cell does not decide.
 pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -> ChosenHint {
     match settings.hint {
         _ if !protocol.spins() => {
@@ -38,7 +38,6 @@ pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -
     }
 }
 
-/// Per cell: median over visits of (without pause ÷ with pause).
 fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
     let [plain, pause] = [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint));
     let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! Other tools' numbers, from recordings made with their kernels and counts.
+//! Results of other tools, from recordings made with their kernels and counts.
 
 use super::{Imitated, ImitatedCell, LatencySettings, MissingReason, Purpose, Record};
 use crate::stats;
 use crate::{CpuId, KernelId, Matrix, Samples, TickRate, Tool, TrialFailure};
 use std::collections::BTreeMap;
 
-/// One matrix for each tool asked, in the order asked.
+/// One matrix for each requested tool, in the requested order.
 pub fn imitated(
     settings: &LatencySettings,
     rate: TickRate,
@@ -17,7 +17,7 @@ pub fn imitated(
     }
     let cells: BTreeMap<[CpuId; 2], usize> =
         pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
-    // Why visits gave nothing, by tool and cell: those of the tools in their order are the passes.
+    // Failures by tool and cell; the pass number is the index of the tool.
     let visits = [Purpose::Imitation, Purpose::ImitationBack].into_iter().flat_map(|it| record.others(it));
     let failures: BTreeMap<(u32, usize), &TrialFailure> = visits
         .filter(|visit| !record.is_due_again(visit))
@@ -27,7 +27,6 @@ pub fn imitated(
         .zip(&settings.imitate)
         .map(|(pass, &tool)| {
             let kernel = KernelId::imitating(tool);
-            // By initiator and responder.
             let mut samples: BTreeMap<[CpuId; 2], Vec<f64>> = BTreeMap::new();
             let mut round_trips = 1;
             let forth = record.kept(Purpose::Imitation).map(|kept| (kept, pairs[kept.cell as usize]));
@@ -68,12 +67,13 @@ pub fn imitated(
         .collect()
 }
 
-/// What the tool makes of its samples: half round trips in nanoseconds, one for each batch of so many round trips, in
-/// the order taken. `None` without samples, and where the tool's clock is too coarse to tell the number from zero.
+/// The statistic that a tool reports for its samples, which are half round trips in nanoseconds, one for each batch of
+/// `round_trips`, in the order taken. `None` without samples, or if the tool's clock is too coarse to distinguish the
+/// number from zero.
 ///
-/// core-to-core-latency prints the mean with its standard error; c2clat the fastest sample, cut to whole nanoseconds as
-/// integer arithmetic does; cpu-latency the mean; multichase the best of five groups; CoherencyLatency all time
-/// together, cut to whole milliseconds, per hop.
+/// core-to-core-latency prints the mean with its standard error; c2clat the fastest sample, truncated to whole
+/// nanoseconds; cpu-latency the mean; multichase the best of five groups; CoherencyLatency the total time, truncated to
+/// whole milliseconds, per hop.
 ///
 /// ```
 /// # use coretalk_model::latency::imitated::statistic;
@@ -89,7 +89,7 @@ pub fn statistic(tool: Tool, samples_ns: &[f64], round_trips: u32) -> Option<Imi
             Some(ImitatedCell { value_ns, spread_ns: stats::variance(samples_ns).map(error) })
         }
         Tool::C2clat | Tool::C2clatW => {
-            // (t / 100) / 2 in whole nanoseconds is t / 200, cut once.
+            // (t / 100) / 2 in whole nanoseconds is t / 200, truncated once.
             let least = samples_ns.iter().copied().min_by(f64::total_cmp)?.floor();
             (least > 0.0).then(|| plain(least))
         }

@@ -1,6 +1,6 @@
-//! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs. Where cores
-//! are of several kinds, per relation and combination of kinds: no median mixes them. Nor does a row mix states of the
-//! machine: every visit says what CAS without pause took then, and counts where that fits what the pair's cell is from.
+//! The ladder: all ways in which one CPU can reach another, per relation, on representative pairs. With several kinds
+//! of cores it has rows per relation and combination of kinds, so that no median mixes them. Rows do not mix machine
+//! states either: each visit also times CAS without pause, and counts only if this fits the state of the pair's cell.
 
 use super::record::SpanColumn;
 use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
@@ -8,14 +8,13 @@ use crate::stats::{self, Analysis, Detector, Estimate, passes_interval};
 use crate::{CpuId, Hint, Home, KernelId, LadderStep, Protocol, Relation, Tool, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Visits of one pair under one kernel, half round trips in nanoseconds in time order, the better home of each: those in
-/// the state of its cell. Empty where it was visited in others only.
+/// Half round trips in nanoseconds of the visits of one pair under one kernel, in time order, with the better home of
+/// each, if the machine was in the state of the cell. Empty if it was visited in other states only.
 type Values = BTreeMap<(Rung, KernelId), BTreeMap<usize, Vec<f64>>>;
 
-/// Pairs that are alike: what they share, and the kinds of their cores.
 type Rung = (Relation, Option<Kinds>);
 
-/// Rows by relation from the nearest, then by kinds of cores, kernels in the order they were measured.
+/// Rows by relation from the nearest, then by kinds of cores, with kernels in the order of measurement.
 pub fn ladder(
     topology: &Topology,
     record: &Record,
@@ -34,7 +33,7 @@ pub fn ladder(
     };
     let headlines: Vec<Option<&CellValue>> = pairs.iter().map(|&pair| value_of(maps.first(), pair)).collect();
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
-    // A tiny machine climbs the whole ladder in every pass of its map: beside other tools CAS only watches there.
+    // A tiny machine runs the whole ladder in every pass of its map; CAS in imitations only shows the state there.
     let climbs_in_map = record.columns().len() > 2 && pairs.len() <= TINY_CELLS;
     for entry in record.others(Purpose::Ladder) {
         let Ok(visit) = &entry.outcome else { continue };
@@ -69,7 +68,7 @@ pub fn ladder(
     rows(values, &order, maps, pairs)
 }
 
-/// What a visit said under each kernel, on the better home; the first of several spans of a kernel.
+/// The location under each kernel on the better home; from the first of several spans of a kernel.
 fn best(visit: &Visit) -> Vec<(&KernelId, f64)> {
     let mut seen: BTreeSet<(&KernelId, Home)> = BTreeSet::new();
     let mut best: Vec<(&KernelId, f64)> = Vec::new();
@@ -83,24 +82,23 @@ fn best(visit: &Visit) -> Vec<(&KernelId, f64)> {
     best
 }
 
-/// Whether a visit was made in the state that a cell is from: CAS without pause took as long as then, at its beginning and
-/// at its end. Visits of older versions do not say, and count where the cell held still.
+/// Whether a visit was made in the state of a cell: CAS without pause took as long at its beginning and at its end.
+/// Visits of older versions lack this and count if the cell had a single state.
 fn is_in_state(visit: &Visit, value: &CellValue) -> bool {
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
     let mut spans = visit.spans.iter().filter(|span| span.kernel == sentinel);
     let Some((first, range)) = spans.next().zip(value.cas_ns) else { return value.states.is_empty() };
-    // Of a pair on two nodes there is one on the memory of each.
+    // A pair on two nodes has one span for the memory of each.
     let last = spans.rfind(|span| span.home == first.home).unwrap_or(first);
     [first, last].into_iter().all(|span| is_of_state(f64::from(span.location_ns), range))
 }
 
-/// Whether CAS without pause took as long as in passes of a state, as far as it tells states apart.
+/// Whether the time of CAS without pause is in the range of a state, within the ratio that separates states.
 pub fn is_of_state(cas_ns: f64, [low, high]: [f64; 2]) -> bool {
     (low / Detector::CAS.ratio..=high * Detector::CAS.ratio).contains(&cas_ns)
 }
 
-/// What the ladder shows of a span: its location, or what the tool that it imitates would print (c2clat the minimum
-/// in whole nanoseconds).
+/// The displayed value of a span: its location, or the output of the imitated tool (c2clat: the minimum in whole ns).
 fn shown_ns(span: &SpanSummary) -> f64 {
     match span.kernel.step() {
         LadderStep::Imitated(Tool::C2clat | Tool::C2clatW) => f64::from(span.floor_ns).floor(),
@@ -108,22 +106,22 @@ fn shown_ns(span: &SpanSummary) -> f64 {
     }
 }
 
-/// Up to this many cells the whole ladder is climbed in every pass: four CPUs.
+/// Maximum number of cells with the whole ladder in every pass: four CPUs.
 pub const TINY_CELLS: usize = 6;
 
-/// Why a rung is empty: no visit of some pairs counts for their cells.
+/// Why a rung is empty: some pairs have no visit that counts for their cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EmptyRung {
     /// There is no pair.
     NotMeasured,
-    /// The machine was seen in several states.
+    /// The machine was observed in several states.
     OtherState(Vec<[CpuId; 2]>),
-    /// It was seen in one state, and no visit fits that.
+    /// It was observed in one state, and no visit fits it.
     OtherTime(Vec<[CpuId; 2]>),
 }
 
 impl EmptyRung {
-    /// What it is for these pairs, whose cells are those of `map`.
+    /// The reason for these pairs, whose cells are those of `map`.
     pub fn of(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
         let changes = |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
         if pairs.is_empty() {
@@ -159,8 +157,7 @@ fn row(
     let of_map = |cell: &usize| of_cell(maps, &kernel, pairs[*cell]);
     let elsewhere: Vec<[CpuId; 2]> =
         by_pair.iter().filter(|(_, visits)| visits.is_empty()).map(|(&cell, _)| pairs[cell]).collect();
-    // A pair alone on its rung is its cell: the same passes have one interval, wherever it is printed. So are those of a
-    // kernel that has a map, where a visit is missing.
+    // A single pair of a rung has the interval of its cell, as have kernels with a map if a visit is missing.
     let cells: Option<Vec<Estimate>> = by_pair.keys().map(of_map).collect();
     let found = match cells.filter(|cells| cells.len() == 1 || !elsewhere.is_empty()) {
         Some(cells) => Estimate::typical(&cells).map(|estimate| {
@@ -188,20 +185,19 @@ fn row(
     (rung, row)
 }
 
-/// The value of a pair in the map of a kernel; `None` where that has no map, or no value there.
 fn of_cell(maps: &[LatencyMap], kernel: &KernelId, pair: [CpuId; 2]) -> Option<Estimate> {
     Some(value_of(maps.iter().find(|map| map.kernel == *kernel), pair)?.latency_ns)
 }
 
-/// The cell of a pair; `None` where it has no value.
+/// The value of the cell of a pair.
 pub fn value_of(map: Option<&LatencyMap>, [a, b]: [CpuId; 2]) -> Option<&CellValue> {
     let map = map?;
     let (row, column) = (map.cells.position(a)?, map.cells.position(b)?);
     map.cells.get(row, column)?.value()
 }
 
-/// Location over pairs: median of the pairs' medians; interval over passes, each pass represented by the median over
-/// pairs, so that what moves all pairs together is in it.
+/// Median of the pairs' medians. The interval is over passes, each represented by the median over pairs, to include
+/// common changes.
 fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
     let passes = by_pair.values().map(Vec::len).min()?;
     let by_pass: Vec<f64> = (0..passes)

@@ -1,7 +1,7 @@
-//! `one-way`: how much later than at best a time stamp arrives, in each direction.
+//! `one-way`: the delay of a time stamp relative to the fastest one, in each direction.
 //!
-//! A difference of two CPUs' clocks holds the offset between them, which nobody knows to better than half a round trip.
-//! Against its own minimum the offset cancels: what is left is variation, and that is all that is claimed.
+//! A difference of two CPUs' clocks contains their offset, which is known only to half a round trip. Relative to the
+//! minimum the offset cancels: only this variation is reported.
 
 use super::record::KeptRecording;
 use super::{Cell, CellValue, LatencyMap, LatencySettings, MissingReason, Purpose, Record, Regime, cell};
@@ -12,14 +12,14 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// How narrow the interval of a variation has to be, as a share of it: a factor of two. The precision of a run is that of
-/// its latencies; the visits of this protocol are fixed in number, and nothing that is asked makes it narrower.
+/// Required relative interval of a variation: a factor of two. The precision of a run refers to latencies; this
+/// protocol has a fixed number of visits, which no option increases.
 pub const PRECISION: f64 = 0.5;
 
-/// One message as `Events` count it: a signed difference of two clocks, and which way it went.
+/// One message as `Events` count it: a signed difference of two clocks, and its direction.
 ///
-/// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers and fall
-/// into the buckets, large ones go beyond them unharmed.
+/// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers in the
+/// buckets, large ones are stored beyond them without loss.
 ///
 /// ```
 /// use coretalk_model::latency::one_way::{OneWay, Direction};
@@ -29,9 +29,9 @@ pub const PRECISION: f64 = 0.5;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneWay {
-    /// Which way.
+    /// The direction.
     pub way: Direction,
-    /// Receiver's clock on sight − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
+    /// Receiver's clock on arrival − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
     pub ticks: i64,
 }
 
@@ -45,14 +45,14 @@ pub enum Direction {
 }
 
 impl OneWay {
-    /// As a number for the buckets.
+    /// Encodes the message as a number for the buckets.
     #[inline(always)]
     pub fn pack(self) -> u64 {
         let zigzag = (self.ticks << 1 ^ self.ticks >> 63) as u64;
         zigzag << 1 | u64::from(self.way == Direction::Back)
     }
 
-    /// From a bucket's index, or a value beyond the buckets.
+    /// Decodes the index of a bucket, or a value beyond the buckets.
     pub fn unpack(code: u64) -> OneWay {
         let zigzag = code >> 1;
         OneWay {
@@ -62,8 +62,8 @@ impl OneWay {
     }
 }
 
-/// The directed map of variation: row = sender, column = receiver; a cell is the median delay over the fastest message
-/// of its visit, interval over visits.
+/// The directed map of variation: rows send, columns receive. A cell is the median over visits of the median minus
+/// minimum delay.
 pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &[[CpuId; 2]]) -> LatencyMap {
     let mut passes: BTreeMap<[CpuId; 2], Vec<Delays>> = BTreeMap::new();
     for kept in record.kept(Purpose::Tails) {
@@ -103,14 +103,12 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
     }
 }
 
-/// What one visit said about one direction.
 #[derive(Debug, Clone, Copy)]
 struct Delays {
     at_s: f64,
-    /// Median over the minimum, in nanoseconds.
     median_ns: f64,
-    /// The minimum itself, in ticks, the offset of the two clocks in it. Nothing arrives before it was sent: below zero
-    /// the clocks are further apart than the message took.
+    /// The minimum in ticks, including the offset of the two clocks. If it is negative, the offset exceeds the latency
+    /// of the message, because nothing arrives before it was sent.
     least_ticks: i64,
     messages: u64,
 }
@@ -144,16 +142,15 @@ fn interval(settings: &LatencySettings, delays: &[Delays]) -> Option<Estimate> {
     cell::interval(&delays.iter().map(pass).collect::<Vec<_>>(), settings)
 }
 
-/// Visits in which something arrived before it was sent, as a share.
+/// Share of the visits in which a message seemed to arrive before it was sent.
 fn early(delays: &[Delays]) -> f64 {
     let early = delays.iter().filter(|visit| visit.least_ticks < 0).count();
     early as f64 / delays.len().max(1) as f64
 }
 
-/// Judges one direction, beside what was seen in the other; `None` where nothing was.
 fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[Delays]) -> Option<Cell> {
     let told = interval(settings, delays)?;
-    // A difference of two times that were read in steps is off by less than one step either way.
+    // The difference of two clock readings is off by less than one step either way.
     let step_ns = rate.ns(1.0);
     if told.point < step_ns {
         return Some(Cell::Missing { reason: MissingReason::WithinClockStep(Picos::from_ns(step_ns)) });
@@ -165,7 +162,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     } else if interval(settings, back).is_some_and(|back| !back.overlaps(&latency_ns)) {
         flags.set(Flag::Asym);
     }
-    // The offset shortens one way by as much as it lengthens the other, so either tells.
+    // The offset shortens one direction by as much as it lengthens the other, so either shows it.
     if early(delays).max(early(back)) > TAINTED_SHARE {
         flags.set(Flag::TscUnsync);
     }
@@ -222,7 +219,6 @@ mod tests {
                 Cell::Measured(value) => value.flags,
                 Cell::Missing { reason } => panic!("{reason:?}"),
             };
-        // 24 MHz: 41.7 ns a step.
         let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out)).unwrap();
         let within = MissingReason::WithinClockStep(Picos(41_667));
         assert!(matches!(coarse(0.0), Cell::Missing { reason } if reason == within));

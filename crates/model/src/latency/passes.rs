@@ -1,61 +1,54 @@
-//! [`PassTable`]: what the passes of the map said, of all cells in a few large arrays.
+//! [`PassTable`]: the results of all passes of the map, of all cells, in a few large arrays.
 
 use crate::stats::{Analysis, MAX_ANALYSES};
 use crate::{Flags, Picos, TrialFailure};
 use std::collections::BTreeMap;
 
-/// Everything that the passes of the map said.
+/// The results of all passes of the map.
 ///
-/// A map of 1,024 CPUs has half a million cells with eight passes and more. Lists of their own for each of them would
-/// be a million small pieces of memory, 60 MB for their ends alone, and a wait for memory wherever one is looked at.
+/// A map of 1,024 CPUs has half a million cells with eight passes or more. Separate lists for each cell would take a
+/// million allocations, 60 MB for their pointers alone, and a cache miss on each access.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PassTable {
-    /// Where the rows of each cell are.
     cells: Vec<Rows>,
     heads: Vec<StoredHead>,
-    /// The rounds in which the passes were made: 512 pairs are visited in one.
+    /// The rounds of the passes: 512 pairs are visited in one.
     rounds: Vec<Round>,
-    /// Where the values of each column of the run are.
     columns: Vec<Place>,
-    /// Of the columns that are kept whole, row by row.
+    /// Values of the columns stored completely, row by row.
     values: Vec<Stored>,
-    /// How many there are of these.
     width: usize,
-    /// Of the columns of which nothing but the location is kept, row by row.
+    /// Values of the columns of which only the location is stored, row by row.
     locations: Vec<f32>,
-    /// How many there are of these.
     locations_width: usize,
-    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 20 bytes, 8 million times.
+    /// Parallel to `values`; empty if all are unknown, as for adaptive counts: saves 4 of 20 bytes, 8 million times.
     line_errors: Vec<f32>,
-    /// Batches kept and dropped, of the values that have too many for [`Stored`], by position in `values`.
+    /// Batches kept and dropped, if they are too many for [`Stored`], by index in `values`.
     many: BTreeMap<usize, [u32; 2]>,
-    /// Sets of flags by their numbers in [`StoredHead`].
+    /// Distinct sets of flags, indexed by [`StoredHead`].
     flags: Vec<Flags>,
-    /// Those of rows beyond as many sets as have numbers.
+    /// Flags of rows beyond the number of indexed sets.
     rare_flags: BTreeMap<usize, Flags>,
-    /// Cells whose last visit gave nothing.
     failures: BTreeMap<usize, TrialFailure>,
-    /// Visits of cells that gave nothing.
     failed: BTreeMap<usize, Failed>,
 }
 
-/// How many visits of a cell gave nothing, but for what came from outside: an interruption, and a CPU that was away.
+/// Numbers of failed visits of a cell, without those with an external cause: an interruption, or a lost CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Failed {
-    /// All of them.
+    /// All of these.
     pub all: u32,
-    /// Those of which the result was wrong.
+    /// Those with a wrong result.
     pub wrong: u32,
 }
 
-/// What is kept of a column, and which one of its kind it is.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Whole(usize),
     Location(usize),
 }
 
-/// Neighbouring rows of the table that belong to one cell, pass by pass.
+/// Consecutive rows of the table that belong to one cell, pass by pass.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rows {
     first: u32,
@@ -68,13 +61,12 @@ struct Rows {
 pub struct CellPasses<'a> {
     table: &'a PassTable,
     rows: Rows,
-    /// Why the last visit gave nothing, if it did.
+    /// Why the last visit failed, if it did.
     pub failure: Option<&'a TrialFailure>,
-    /// Visits that gave nothing, those before the last pass among them.
+    /// Numbers of failed visits, including those before the last pass.
     pub failed: Failed,
 }
 
-/// A round of passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Round {
     pass: u32,
@@ -82,50 +74,49 @@ struct Round {
     started: Picos,
 }
 
-/// A [`PassHead`] as it is kept: 9 bytes, four million times on a machine with 1,024 CPUs.
+/// A [`PassHead`] as stored: 9 bytes, four million times on a machine with 1,024 CPUs.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, packed)]
 struct StoredHead {
-    /// Position in the rounds of the table.
     round: u32,
     core_ghz: f32,
-    /// Position in the flags of the table, or [`StoredHead::RARE`]: a run meets a handful of sets.
+    /// Index into the flags of the table, or [`StoredHead::RARE`]: a run has few distinct sets.
     flags: u8,
 }
 
-/// When and under what a pass was made.
+/// The time and conditions of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PassHead {
     /// Pass number.
     pub pass: u32,
     /// Segment of the run.
     pub segment: u32,
-    /// When it began, on the time line of the segment.
+    /// Start time, on the time line of the segment.
     pub started: Picos,
-    /// Mean core clock of both CPUs in GHz; not a number where unknown.
+    /// Mean core clock of both CPUs in GHz; NaN if unknown.
     pub core_ghz: f32,
-    /// Evidence.
+    /// Flags set in this pass.
     pub flags: Flags,
 }
 
-/// What one pass said in one column.
+/// The result of one pass in one column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnValue {
-    /// Half round trip in nanoseconds; not a number where the column was not measured in this pass.
+    /// Half round trip in nanoseconds; NaN if the column was not measured in this pass.
     pub location_ns: f32,
-    /// Standard error of the location from the spread over lines, in nanoseconds; not a number where unknown.
+    /// Standard error of the location from the spread over lines, in nanoseconds; NaN if unknown.
     pub line_error_ns: f32,
     /// Fastest batch, half round trip in nanoseconds.
     pub floor_ns: f32,
-    /// p90 ÷ p10 over lines; not a number where there were too few.
+    /// p90 ÷ p10 over lines; NaN if there were too few.
     pub line_spread: f32,
-    /// Batches kept.
+    /// Number of batches kept.
     pub kept: u32,
-    /// Batches dropped.
+    /// Number of batches dropped.
     pub dropped: u32,
 }
 
-/// A [`ColumnValue`] as it is kept: 14 bytes, eight million times on a machine with 1,024 CPUs.
+/// A [`ColumnValue`] as stored: 14 bytes, eight million times on a machine with 1,024 CPUs.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, packed(2))]
 struct Stored {
@@ -140,11 +131,9 @@ impl Stored {
     const NONE: Stored =
         Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, batches: [0, 0] };
 
-    /// Stands for counts that are kept apart: those of an adaptive pass are below 255, those of a fixed count are what was
-    /// asked for.
+    /// Marks counts that are stored separately: adaptive counts are below 255, fixed counts may be larger.
     const MANY: [u8; 2] = [u8::MAX; 2];
 
-    /// `None` where nothing was said.
     fn known(self) -> Option<Stored> {
         { self.location_ns }.is_finite().then_some(self)
     }
@@ -162,33 +151,32 @@ impl ColumnValue {
 }
 
 impl<'a> CellPasses<'a> {
-    /// How many there are.
+    /// Number of passes.
     pub fn len(&self) -> usize {
         self.rows.made as usize
     }
 
-    /// Whether there is none.
+    /// Whether there are no passes.
     pub fn is_empty(&self) -> bool {
         self.rows.made == 0
     }
 
-    /// When and under what each was made.
+    /// The time and conditions of each pass.
     pub fn heads(&self) -> impl ExactSizeIterator<Item = PassHead> + use<'a> {
         let table = self.table;
         self.rows.range().map(move |row| table.head(row))
     }
 
-    /// The same of one of them, by position.
+    /// The time and conditions of one pass, by index.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the index is out of range.
     pub fn head(&self, pass: usize) -> PassHead {
         assert!(pass < self.len(), "pass {pass} of {}", self.len());
         self.table.head(self.rows.first as usize + pass)
     }
 
-    /// What a pass (by position) said in a column; `None` where it said nothing. In a column of which nothing but the
-    /// location is kept the rest is unknown.
+    /// The result of a pass (by index) in a column; `None` without a value. Some columns have only a location.
     pub fn column(&self, pass: usize, column: usize) -> Option<ColumnValue> {
         let table = self.table;
         let row = self.row(pass)?;
@@ -214,7 +202,7 @@ impl<'a> CellPasses<'a> {
         })
     }
 
-    /// Half round trip of a pass (by position) in a column, in nanoseconds; `None` where it said nothing.
+    /// Half round trip of a pass (by index) in a column, in nanoseconds; `None` without a value.
     pub fn location(&self, pass: usize, column: usize) -> Option<f32> {
         let (table, row) = (self.table, self.row(pass)?);
         match *table.columns.get(column)? {
@@ -238,7 +226,7 @@ impl Rows {
 }
 
 impl PassTable {
-    /// What was said of a cell; `None` for one beyond all that something was said about.
+    /// The results of a cell; `None` beyond the last cell with results.
     pub fn cell(&self, cell: usize) -> Option<CellPasses<'_>> {
         Some(CellPasses {
             table: self,
@@ -262,7 +250,6 @@ impl PassTable {
         PassHead { pass, segment, started, core_ghz, flags }
     }
 
-    /// The number of these flags, noted where they have none.
     fn number_of(&mut self, flags: Flags, row: usize) -> u8 {
         if let Some(known) = self.flags.iter().position(|&known| known == flags) {
             return known as u8;
@@ -275,8 +262,7 @@ impl PassTable {
         self.flags.len() as u8 - 1
     }
 
-    /// Adds a column to those that there are: kept whole, or its location only. Rare beyond the first round: a run times
-    /// the same kernels in each.
+    /// Adds a column that is stored completely or with its location only, usually in the first round.
     pub fn add_column(&mut self, whole: bool) {
         let rows = self.heads.len();
         if !whole {
@@ -296,7 +282,7 @@ impl PassTable {
         self.width = old + 1;
     }
 
-    /// Notes that a visit gave nothing.
+    /// Records a failed visit.
     pub fn fail(&mut self, cell: usize, failure: &TrialFailure) {
         self.reach(cell);
         self.failures.insert(cell, failure.clone());
@@ -307,13 +293,12 @@ impl PassTable {
         }
     }
 
-    /// Forgets such failures of all cells.
+    /// Forgets the matching failures of all cells.
     pub fn forget(&mut self, which: impl Fn(&TrialFailure) -> bool) {
         self.failures.retain(|_, failure| !which(failure));
     }
 
-    /// Adds a pass over a cell that says nothing yet, and gives its row. What the last visit gave nothing for is
-    /// over; that it gave nothing stays counted.
+    /// Adds a pass without values to a cell, and returns its row. Clears the last failure, which stays counted.
     pub fn begin(&mut self, cell: usize, head: PassHead) -> usize {
         self.reach(cell);
         if !self.failures.is_empty() {
@@ -335,7 +320,7 @@ impl PassTable {
         row
     }
 
-    /// Says something in a column of a row.
+    /// Sets the value of a column in a row.
     ///
     /// # Panics
     /// If there is no such column.
@@ -369,7 +354,7 @@ impl PassTable {
         };
     }
 
-    /// Whether nothing was said yet.
+    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -380,8 +365,7 @@ impl PassTable {
         }
     }
 
-    /// Moves a cell to where it has rows for its next analysis. Few cells need a second one, so what they leave behind
-    /// is not worth the trouble of being used again.
+    /// Moves a cell to rows with space for its next analysis. Few cells need this, so the old rows are not reused.
     fn make_room(&mut self, cell: usize) {
         let Rows { first, made, .. } = self.cells[cell];
         let room = Analysis::at(made as usize + 1, MAX_ANALYSES).passes().max(made as usize + 1);
@@ -410,7 +394,6 @@ impl PassTable {
     }
 }
 
-/// Makes rows of `width` values one value longer.
 fn widen<T: Copy>(values: &mut Vec<T>, rows: usize, width: usize, none: T) {
     let mut wider = vec![none; rows * (width + 1)];
     for row in 0..if width > 0 { rows } else { 0 } {
@@ -420,10 +403,8 @@ fn widen<T: Copy>(values: &mut Vec<T>, rows: usize, width: usize, none: T) {
 }
 
 impl StoredHead {
-    /// Of a row that no pass has filled yet.
     const NONE: StoredHead = StoredHead { round: 0, core_ghz: f32::NAN, flags: 0 };
 
-    /// Stands for flags that are kept apart.
     const RARE: u8 = u8::MAX;
 }
 
@@ -441,7 +422,7 @@ mod tests {
     const HEAD: PassHead =
         PassHead { pass: 0, segment: 0, started: Picos::ZERO, core_ghz: 4.0, flags: Flags::NONE };
 
-    /// Few, as adaptive passes have, and as many as can be asked for.
+    /// Small counts, as in adaptive passes, and the largest possible ones.
     const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfe, 3], [0xff, 0], [7, 0xff], [u32::MAX, u32::MAX]];
 
     #[test]
@@ -460,8 +441,8 @@ mod tests {
     }
 
     proptest! {
-        /// Cells in any order, columns that appear late and are kept whole or not, line errors that some visits have,
-        /// counts of any size, and more sets of flags than have numbers.
+        /// Cells in any order, columns that appear late and are stored in either way, line errors in some visits,
+        /// counts of any size, and more sets of flags than there are indices.
         #[test]
         fn every_cell_keeps_what_was_said_of_it(
             visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>(), 0usize..5), 0..400),

@@ -1,5 +1,4 @@
-//! [`Record`]: everything that the visits of a run said, compactly, and the list of cells they speak about; [`Kinds`]: the
-//! kinds of cores of a pair, on a machine that has several.
+//! [`Record`]: the compact results of all visits of a run. [`Kinds`]: the kinds of cores of a pair on a hybrid machine.
 
 use super::passes::PassTable;
 pub use super::passes::{CellPasses, ColumnValue, PassHead};
@@ -8,8 +7,7 @@ use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure}
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The pairs of a run in the order of the plan: `from` stands before `to` in the order of the settings' CPUs. A
-/// visit's `cell` is a position in this list.
+/// The pairs of a run, to which a visit's `cell` is an index: `from` precedes `to` in the order of the settings' CPUs.
 pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]> {
     let cpus = &settings.cpus;
     let every = || (0..cpus.len()).flat_map(|high| (0..high).map(move |low| [cpus[low], cpus[high]]));
@@ -21,11 +19,10 @@ pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]>
     }
 }
 
-/// Pairs of one relation that stand for all of it, and of one combination of kinds of cores where there are several.
+/// Maximum number of representative pairs of one relation and combination of kinds of cores.
 pub const REPRESENTATIVES_PER_RELATION: usize = 4;
 
-/// A few pairs of each relation and combination of kinds of cores, spread over the list: the first, the last, and
-/// evenly between.
+/// A few pairs of each relation and combination of kinds of cores: the first, the last, and evenly spaced between.
 pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 2]>) -> Vec<[CpuId; 2]> {
     let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for pair in pairs {
@@ -42,70 +39,65 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
         .collect()
 }
 
-/// Sets of columns that are remembered.
+/// Maximum number of cached sets of columns.
 const MAX_LAYOUTS: usize = 8;
 
-/// Everything that the visits of a run said. Built while measuring and when a run file is read;
-/// [`analyse`](fn@super::analyse) makes the result from it, so both say the same.
-///
-/// A map of 1,024 CPUs has more than four million visits, so those of the map are kept as columns; the few others
-/// are kept as they came.
+/// The results of all visits of a run, built while measuring and when a run file is read;
+/// [`analyse`](fn@super::analyse) makes the result from it, so both are identical. Visits of the map are stored in
+/// columns, because a map of 1,024 CPUs has more than four million.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// What the columns of [`CellPasses`] mean.
+    /// The meaning of the columns of [`CellPasses`].
     columns: Vec<SpanColumn>,
     map: PassTable,
-    /// Kernels of which the map keeps nothing but the location.
+    /// Kernels of which the map stores only the location.
     located: Vec<KernelId>,
-    /// Working memory: the rows of the trials that are being added.
     rows: Vec<usize>,
-    /// Working memory: the columns of the spans of visits added before.
+    /// Cache: the columns of the spans of earlier visits.
     layouts: Vec<Vec<usize>>,
     others: Vec<Entry>,
     decisions: BTreeMap<String, String>,
     raw: Vec<KeptRecording>,
     segments: Vec<SegmentTime>,
-    /// The segment that goes on, or went on last.
     segment: u32,
 }
 
-/// One visit or failure, with where it belongs.
+/// One visit or failure, with its context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Which segment of the run: each resumption begins a new one with a time line of its own.
+    /// The segment of the run: each resumption begins a new one with its own time line.
     pub segment: u32,
-    /// Why it was made.
+    /// Purpose of the visit.
     pub purpose: Purpose,
     /// Pass number within the purpose.
     pub pass: u32,
-    /// Position of the pair in the list of cells.
+    /// Index of the pair in the list of cells.
     pub cell: u32,
-    /// What it said.
+    /// The result.
     pub outcome: Result<Visit, TrialFailure>,
 }
 
 /// A recording whose single samples the result needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptRecording {
-    /// Why it was made.
+    /// Purpose of the visit.
     pub purpose: Purpose,
-    /// Position of the pair in the list of cells.
+    /// Index of the pair in the list of cells.
     pub cell: u32,
     /// The samples.
     pub recording: Recording,
 }
 
-/// A column: the n-th span of a kernel within a visit. A cell whose CPUs live on two nodes has two spans of a kernel,
+/// A column: the n-th span of a kernel within a visit. A cell whose CPUs are on two nodes has two spans of a kernel,
 /// the first on the node of its `from`, the second on that of its `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanColumn {
-    /// The code.
+    /// The kernel.
     pub kernel: KernelId,
     /// 0 for the home of the first role (or the only home), 1 for that of the second.
     pub home: u8,
 }
 
-/// First and last moment of a segment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SegmentTime {
     segment: u32,
@@ -114,12 +106,12 @@ struct SegmentTime {
 }
 
 impl Record {
-    /// Nothing yet.
+    /// An empty record.
     pub fn new() -> Record {
         Record::default()
     }
 
-    /// Adds what one trial said. Its recording is kept where the result needs single samples (tails, imitations).
+    /// Adds the result of one trial. Its recording is kept if the result needs single samples (tails, imitations).
     pub fn push(&mut self, entry: Entry, raw: Option<&Recording>) {
         if entry.purpose == Purpose::Map {
             self.push_map(entry.segment, entry.pass, std::iter::once((entry.cell, &entry.outcome)));
@@ -136,8 +128,8 @@ impl Record {
         self.others.push(entry);
     }
 
-    /// [`push`](Record::push) for trials of the map on different cells. Their outcomes stay with the caller: they
-    /// become numbers in columns here, and a map of 1,024 CPUs has four million.
+    /// As [`push`](Record::push), for trials of the map on different cells. Their outcomes stay with the caller and are
+    /// stored as numbers in columns, because a map of 1,024 CPUs has four million.
     pub fn push_map<'a>(
         &mut self,
         segment: u32,
@@ -145,7 +137,7 @@ impl Record {
         trials: impl Iterator<Item = (u32, &'a Result<Visit, TrialFailure>)> + Clone,
     ) {
         self.begin_segment(segment);
-        // Cells come in random order, so each is a wait for memory; those of a short loop are waited for together.
+        // Cells come in random order, so each is a cache miss; a short loop overlaps these misses.
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
         for (cell, outcome) in trials.clone() {
@@ -166,13 +158,11 @@ impl Record {
         self.rows = rows;
     }
 
-    /// Says that of some kernels, beside the map's own, nothing but the location will be asked for: columns that these get
-    /// from now on keep nothing else.
+    /// Stores only the location in columns that these kernels get from now on.
     pub fn keep_locations_of(&mut self, kernels: &[KernelId]) {
         self.located = kernels.to_vec();
     }
 
-    /// Puts the spans of a visit into a row of the table.
     fn say(&mut self, row: usize, visit: &Visit) {
         let of_kernel = |(&column, span): (&usize, &SpanSummary)| self.columns[column].kernel == span.kernel;
         let fits = |layout: &Vec<usize>| {
@@ -192,14 +182,13 @@ impl Record {
         }
     }
 
-    /// Finds the columns of the spans of a visit; gives where they are noted.
     fn lay_out(&mut self, visit: &Visit) -> usize {
         let mut layout = Vec::with_capacity(visit.spans.len());
         for (index, span) in visit.spans.iter().enumerate() {
             let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
             layout.push(self.column_or_new(&span.kernel, before as u8));
         }
-        // Visits of a map have two: pairs on one node, and on two.
+        // Visits of a map have two layouts: pairs on one node, and on two.
         if self.layouts.len() == MAX_LAYOUTS {
             self.layouts.clear();
         }
@@ -215,8 +204,7 @@ impl Record {
         })
     }
 
-    /// A segment begins, or goes on. What earlier ones missed a CPU for is no reason any more: either it is back, or the
-    /// new one misses it too and says so.
+    /// Begins or continues a segment. Failures for lack of a CPU are forgotten: if it is still lost, they recur.
     pub fn begin_segment(&mut self, segment: u32) {
         if segment > self.segment {
             self.segment = segment;
@@ -244,17 +232,17 @@ impl Record {
         &self.columns
     }
 
-    /// The passes of the map over a cell; `None` for a cell that nothing was said about.
+    /// The passes of the map over a cell; `None` for a cell without results.
     pub fn passes(&self, cell: usize) -> Option<CellPasses<'_>> {
         self.map.cell(cell)
     }
 
-    /// What was said for other purposes than the map, in the order of the run.
+    /// Results for other purposes than the map, in the order of the run.
     pub fn others(&self, purpose: Purpose) -> impl Iterator<Item = &Entry> {
         self.others.iter().filter(move |entry| entry.purpose == purpose)
     }
 
-    /// Whether a visit lacked a CPU in an earlier segment: that is no reason any more, and it has to be made again.
+    /// Whether a visit lacked a CPU in an earlier segment and must be repeated.
     pub fn is_due_again(&self, entry: &Entry) -> bool {
         entry.segment < self.segment && entry.outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu)
     }
@@ -264,12 +252,12 @@ impl Record {
         self.raw.iter().filter(move |kept| kept.purpose == purpose)
     }
 
-    /// Notes a choice; a later one of the same key replaces it.
+    /// Stores a decision; a later one of the same key replaces it.
     pub fn decide(&mut self, key: &str, value: &str) {
         self.decisions.insert(key.to_owned(), value.to_owned());
     }
 
-    /// A choice noted before, as JSON.
+    /// A stored decision, as JSON.
     pub fn decision(&self, key: &str) -> Option<&str> {
         self.decisions.get(key).map(String::as_str)
     }
@@ -279,13 +267,13 @@ impl Record {
         self.segments.iter().fold(Picos::ZERO, |sum, time| sum + (time.last - time.first))
     }
 
-    /// Whether nothing was said yet.
+    /// Whether the record has no results.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty() && self.others.is_empty()
     }
 }
 
-/// The kinds of the two cores of a pair. In order: pairs of fast cores come before those of slow ones.
+/// The kinds of the two cores of a pair. Pairs of fast cores sort before those of slow ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kinds {
     ranks: [Reverse<u32>; 2],
@@ -293,7 +281,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// `None` on a machine with one kind of core, and where the kind of one of the two is not known.
+    /// `None` on a machine with one kind of core, or if one of the kinds is unknown.
     pub fn of(topology: &Topology, [a, b]: [CpuId; 2]) -> Option<Kinds> {
         let (mut fast, mut slow) = (topology.class_of(a)?, topology.class_of(b)?);
         if topology.classes().len() < 2 {

@@ -1,27 +1,27 @@
-//! [`reduce`]: from a recording in ticks to what it says about a cell.
+//! [`reduce`]: converts a recording in ticks to a summary of a cell.
 
 use super::{Counts, SpanSummary, Visit};
 use crate::recording::{clock_moved, was_stolen};
 use crate::stats::{LineScratch, summarize_lines};
 use crate::{Flag, Flags, Picos, Recording, Samples, Span, TickRate};
 
-/// What the ticks of a machine mean.
+/// The clock of a machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     /// Ticks per second.
     pub rate: TickRate,
-    /// Smallest visible step of the counter in nanoseconds; `None` where unknown.
+    /// Smallest visible step of the counter in nanoseconds; `None` if unknown.
     pub step_ns: Option<f64>,
 }
 
-/// A share of dropped batches above this, together with a lost CPU, means that the rest is not to be trusted either.
+/// Share of dropped batches above which, after a preemption, the other batches are not trusted either.
 const DROPPED_SHARE: f64 = 0.10;
-/// A step of the clock above this share of a batch shows in the location.
+/// Share of a batch above which a step of the clock affects the location.
 const COARSE_SHARE: f64 = 0.01;
-/// Fewer lines have no p90 and p10 of their own.
+/// Minimum number of lines for a p90 and p10.
 const LINES_FOR_SPREAD: u32 = 8;
 
-/// Reduces the recordings of one segment, as its session does and as whoever reads its file does: both say the same.
+/// Reduces the recordings of one segment, identically in the session and when reading its file.
 #[derive(Debug)]
 pub struct Reducer {
     scale: Scale,
@@ -35,11 +35,10 @@ impl Reducer {
         Reducer { scale, counts, scratch: LineScratch::default() }
     }
 
-    /// The longest batch that a sample holds, where some batch of a recording was longer: it says how long at least, and
-    /// no latency.
+    /// The longest batch that a sample can hold, if a batch of the recording was longer: a lower bound and no latency.
     pub fn overrun(&self, recording: &Recording) -> Option<Picos> {
         let is_over = |span: &Span| match &span.samples {
-            // All of them, whatever was found: a processor compares several at the same time.
+            // Without an early exit, so that the processor can compare several values at once.
             Samples::Batches { ticks, .. } => {
                 ticks.iter().fold(false, |over, &ticks| over | (ticks == u32::MAX))
             }
@@ -49,21 +48,19 @@ impl Reducer {
         recording.spans.iter().any(is_over).then_some(longest)
     }
 
-    /// What a recording says about a cell.
+    /// Reduces a recording to a visit of a cell.
     pub fn visit(&mut self, cell: u32, recording: &Recording) -> Visit {
         let mut visit = reduce(cell, recording, self.scale, &mut self.scratch);
         if self.counts == Counts::Adaptive {
-            // Only the interval of a fixed count asks for it, and a map of 1,024 CPUs has 12 million.
+            // Only the interval of a fixed count needs it, and a map of 1,024 CPUs has 12 million.
             visit.spans.iter_mut().for_each(|span| span.line_error_ns = None);
         }
         visit
     }
 }
 
-/// Reduces a recording. Spans of single events are represented by their median and minimum; their distribution is
-/// in the recording.
-///
-/// Values are rounded to `f32` here, once, so that a result from memory and one from a run file are identical.
+/// Reduces a recording. Spans of single events are represented by their median and minimum. Values are rounded to `f32`
+/// once, here, so that results from memory and from a run file are identical.
 pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut LineScratch) -> Visit {
     let mut spans = Vec::with_capacity(recording.spans.len());
     spans.extend(recording.spans.iter().filter_map(|span| summarize(span, scale, scratch)));
@@ -71,7 +68,7 @@ pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut Line
     Visit { cell, started: recording.started, core_ghz: core_clock(recording), flags, spans }
 }
 
-/// Whether the counter saw a batch last: one that took no step of it, or a single one, has no length, least of all zero.
+/// Whether the counter resolves a batch: a batch of at most one clock step has no measurable length.
 fn is_seen(ticks: f64, scale: Scale) -> bool {
     let step_ns = scale.step_ns.filter(|step| step.is_finite()).unwrap_or(0.0);
     ticks > 0.0 && scale.rate.ns(ticks) >= 1.5 * step_ns
@@ -111,7 +108,7 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
             Some(of(f64::from(median), f64::from(floor), sorted.len() as u32, 0))
         }
         Samples::Counts { counts } => {
-            // Wide sums: a file can hold any counts.
+            // 128-bit sums, because a file can hold any counts.
             let total: u128 = counts.iter().map(|&(_, count)| u128::from(count)).sum();
             let mut below = 0;
             let median = counts.iter().find(|&&(_, count)| {
@@ -125,7 +122,6 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
     }
 }
 
-/// Mean clock of all roles and probes.
 fn core_clock(recording: &Recording) -> Option<f32> {
     let roles = &recording.core_ghz;
     if roles.is_empty() || roles.iter().any(Option::is_none) {
@@ -167,7 +163,7 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
     if seen.lines_elsewhere {
         flags.set(Flag::Home);
     }
-    // A thread that a quota stops while its clock is probed reads a slow one.
+    // A thread stopped by a quota while its clock is probed reads a slow clock.
     if !seen.quota && recording.core_ghz.iter().flatten().any(|&ghz| clock_moved(ghz)) {
         flags.set(Flag::Freq);
     }

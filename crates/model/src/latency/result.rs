@@ -1,5 +1,4 @@
-//! [`LatencyResult`]: what follows from all passes. Derived from visits by [`analyse`](crate::latency), never stored
-//! as the only truth.
+//! [`LatencyResult`]: the results of all passes, derived from stored visits by [`analyse`](crate::latency).
 
 use super::{EmptyRung, ExecutionTest, LatencySettings};
 use crate::stats::Estimate;
@@ -7,33 +6,33 @@ use crate::{
     CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Reason, Relation, Tool, TrialFailure,
 };
 
-/// Everything a latency run found out.
+/// All results of a latency run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LatencyResult {
-    /// One map per protocol, in the order asked.
+    /// One map per protocol, in the requested order.
     pub maps: Vec<LatencyMap>,
     /// The ladder, by relation from the nearest, then by kinds of cores from the fastest.
     pub ladder: Vec<LadderRow>,
     /// Distributions of single round trips.
     pub tails: Vec<TailSeries>,
-    /// Other tools' numbers, one for each tool asked.
+    /// Results of the imitated tools.
     pub imitated: Vec<Imitated>,
-    /// What the machine did while it was watched; `None` where too few passes were made to say.
+    /// The states of the machine during the run; `None` with too few passes.
     pub watch: Option<StateWatch>,
-    /// Which CPUs share the units that execute, of the pairs that were tested.
+    /// Tests whether pairs of CPUs share execution units.
     pub execution: Vec<ExecutionTest>,
-    /// Every planned trial has an outcome, or the budget ended.
+    /// Whether every planned trial has an outcome, or the budget ended.
     pub complete: bool,
-    /// The budget ended before the precision was reached everywhere.
+    /// Whether the budget ended before the precision was reached everywhere.
     pub budget_ended: bool,
-    /// Passes over the map.
+    /// Number of passes over the map.
     pub passes: u32,
-    /// Machine time that its passes were made in; that of all trials where too few passes were made to say.
+    /// Machine time of the passes; that of all trials if there were too few passes to determine states.
     pub watched: Picos,
 }
 
 impl LatencyResult {
-    /// What the budget left no time for, of these pairs; nothing where it did not end the run.
+    /// The parts that were left out for lack of time, for these pairs; empty if the budget did not end the run.
     pub fn left_out(&self, settings: &LatencySettings, pairs: &[[CpuId; 2]]) -> Vec<LeftOut> {
         if !self.budget_ended {
             return Vec::new();
@@ -49,7 +48,7 @@ impl LatencyResult {
         let of_tool = |imitated: &Imitated| count(&|pair| imitated.misses(pair));
         let missing = self.maps.iter().map(of_map).chain(self.imitated.iter().map(of_tool)).max();
         let has_tail = |pair| self.tails.iter().any(|series| series.placement == pair);
-        // Of a CPU that left and of a pair that failed the reason is another one than time.
+        // CPUs that were lost and pairs that failed have another reason than time.
         let is_lost = |pair| {
             let cell = self.maps.first().and_then(|map| at(&map.cells, pair));
             matches!(cell, Some(Cell::Missing { reason }) if *reason != MissingReason::NotReached)
@@ -68,20 +67,20 @@ impl LatencyResult {
         .collect()
     }
 
-    /// The first map of round trips, which groups and placements follow from: not of one way.
+    /// The first map of round trips, from which groups and placements are derived; not of one way.
     pub fn round_trips(&self) -> Option<&LatencyMap> {
         self.maps.iter().find(|map| map.protocol != Protocol::OneWay)
     }
 }
 
 impl Imitated {
-    /// Whether a run ended before the pair was measured, in either direction.
+    /// Whether the run ended before the pair was measured in both directions.
     pub fn misses(&self, [a, b]: [CpuId; 2]) -> bool {
         let is_missing = |pair| at(&self.cells, pair) == Some(&Err(MissingReason::NotReached));
         is_missing([a, b]) || is_missing([b, a])
     }
 
-    /// Why the pair has no value in one of its directions although it was visited; `None` where it has all.
+    /// Why the pair has no value in one of its directions although it was visited; `None` if it has all.
     pub fn failed(&self, [a, b]: [CpuId; 2]) -> Option<&MissingReason> {
         let errors = [[a, b], [b, a]].into_iter().filter_map(|pair| at(&self.cells, pair)?.as_ref().err());
         errors.into_iter().find(|error| **error != MissingReason::NotReached)
@@ -92,12 +91,12 @@ fn at<T>(cells: &Matrix<T>, [a, b]: [CpuId; 2]) -> Option<&T> {
     cells.get(cells.position(a)?, cells.position(b)?)
 }
 
-/// What a run left out because its budget ended.
+/// A part that a run left out because its budget ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    /// Number of pairs without a value, of the map or tool that lacks most.
+    /// Number of pairs without a value, for the map or tool that lacks most.
     Pairs(usize),
-    /// All of the ladder.
+    /// The whole ladder.
     Ladder,
     /// Number of pairs without single round trips.
     SingleRoundTrips(usize),
@@ -106,7 +105,7 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    /// Its stable name, and how many there are.
+    /// Its stable name and its number.
     pub fn parts(self) -> (&'static str, usize) {
         match self {
             LeftOut::Pairs(pairs) => ("pairs", pairs),
@@ -117,16 +116,16 @@ impl LeftOut {
     }
 }
 
-/// A square table under one kernel.
+/// The matrix of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyMap {
     /// The protocol.
     pub protocol: Protocol,
-    /// The code of every cell: one kernel per map.
+    /// The kernel of all cells.
     pub kernel: KernelId,
-    /// The hint in it.
+    /// The hint of the kernel.
     pub hint: Hint,
-    /// Why this hint: `asked`, or what the pilot found.
+    /// Why this hint: `requested`, or the result of the pilot.
     pub hint_reason: String,
     /// How pairs were measured.
     pub regime: Regime,
@@ -135,8 +134,7 @@ pub struct LatencyMap {
 }
 
 impl LatencyMap {
-    /// Whether some cell is as precise as this (a share) in core cycles alone: where the core clock moves, nanoseconds
-    /// move with it, whatever the number of passes.
+    /// Whether some cell reaches this precision (a share) only in core cycles, because the core clock varies.
     pub fn needs_cycles(&self, precision: f64) -> bool {
         let is_wide = |estimate: &Estimate| estimate.relative_reach() > precision * (1.0 + 1e-9);
         let values = self.cells.iter().filter_map(|(_, _, cell)| cell.value());
@@ -145,7 +143,7 @@ impl LatencyMap {
     }
 }
 
-/// How pairs were measured: alone, or several at the same time with proof of what that changes.
+/// How pairs were measured: alone, or several at the same time after a check of the effect.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Regime {
     /// One pair at a time on an otherwise idle machine: the reference condition.
@@ -153,9 +151,9 @@ pub enum Regime {
     Serial,
     /// Disjoint pairs at the same time.
     Parallel {
-        /// At most so many pairs.
+        /// Maximum number of pairs.
         pairs: u32,
-        /// What the equivalence gate said, per relation.
+        /// Results of the equivalence gate, per relation.
         gate: Vec<GateOutcome>,
     },
 }
@@ -170,30 +168,28 @@ impl Regime {
     }
 }
 
-/// What the equivalence gate said about one relation.
+/// The result of the equivalence gate for one relation.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GateOutcome {
     /// The relation.
     pub relation: Relation,
-    /// Pairs at the same time that were allowed in the end; 1 is serial.
+    /// Number of simultaneous pairs that was finally allowed; 1 is serial.
     pub pairs: u32,
-    /// Shift of parallel against serial, relative (0.01 is 1 % more), with its 90 % interval.
+    /// Relative shift of parallel against serial (0.01 is 1 % more), with its 90 % interval.
     pub bias: Estimate,
-    /// Cells measured both ways.
+    /// Number of cells measured both ways.
     pub cells: u32,
-    /// Whether the shift is proven to lie within the margin: ± 1 %, of series ± the precision asked for where that is
-    /// more.
+    /// Whether the shift is proven to be within ± 1 %, or for series within the requested precision if that is more.
     pub equivalent: bool,
 }
 
 impl GateOutcome {
-    /// No cell was measured both ways (yet): nothing is known of the bias. Finite, because decisions travel as JSON,
-    /// which has no infinity; the confidence of zero says it.
+    /// The bias if no cell was measured both ways. Finite, because JSON has no infinity; a confidence of zero marks it.
     pub const UNKNOWN: Estimate =
         Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 
-    /// Whether the shift is known: cells have values of both ways, enough for an interval.
+    /// Whether enough cells have values of both ways for an interval of the shift.
     pub fn is_compared(&self) -> bool {
         self.cells > 0 && self.bias.confidence > 0.0
     }
@@ -206,7 +202,7 @@ impl GateOutcome {
 pub enum Cell {
     /// Measured.
     Measured(CellValue),
-    /// Not measured, and why.
+    /// Not measured.
     Missing {
         /// The reason.
         reason: MissingReason,
@@ -214,7 +210,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The value, where there is one.
+    /// The value, if there is one.
     pub fn value(&self) -> Option<&CellValue> {
         match self {
             Cell::Measured(value) => Some(value),
@@ -223,37 +219,37 @@ impl Cell {
     }
 }
 
-/// What is known about one pair under the map's kernel.
+/// The result of one pair under the map's kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellValue {
-    /// Half round trip in nanoseconds as read: that of the largest state.
+    /// Half round trip in nanoseconds as read, in the most frequent state.
     pub latency_ns: Estimate,
-    /// The same in core cycles, scaled pass by pass by the measured core clock.
+    /// Half round trip in core cycles, scaled pass by pass by the measured core clock.
     pub cycles: Option<Estimate>,
     /// Median core clock of its passes in GHz.
     pub core_ghz: Option<f64>,
-    /// Fastest batch in nanoseconds: a floor, no location.
+    /// Fastest batch in nanoseconds: a lower bound, no location.
     pub min_ns: f64,
-    /// Batches kept in all passes.
+    /// Number of batches kept in all passes.
     pub batches: u64,
-    /// Batches dropped as gaps.
+    /// Number of batches dropped as stalls.
     pub dropped: u64,
-    /// Passes.
+    /// Number of passes.
     pub passes: u32,
     /// The home of the headline.
     pub home: Home,
-    /// Worse home ÷ better home, where the CPUs live on different nodes.
+    /// Worse home ÷ better home, if the CPUs are on different nodes.
     pub home_penalty: Option<f64>,
     /// p90 ÷ p10 over lines, median over passes.
     pub line_spread: Option<f64>,
-    /// Plateaus by falling share; empty where the machine held still.
+    /// Plateaus by descending share; empty if there is only one.
     pub states: Vec<CellState>,
-    /// Least and most that CAS without pause took in the passes that count, in nanoseconds: which state of the machine the
-    /// value is from. `None` where it was not timed.
+    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state; if
+    /// timed.
     pub cas_ns: Option<[f64; 2]>,
-    /// How far it may be trusted.
+    /// The grade of reliability.
     pub grade: Grade,
-    /// Doubts and remarks.
+    /// Doubts and notices.
     pub flags: Flags,
     /// The gravest doubt.
     pub reason: Option<Reason>,
@@ -268,21 +264,21 @@ pub struct CellState {
     pub latency_ns: Estimate,
 }
 
-/// One number of the ladder: a step under a relation, of one combination of kinds of cores.
+/// One value of the ladder: a step under a relation, for one combination of kinds of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderRow {
     /// The relation of the pairs.
     pub relation: Relation,
     /// The kinds of their cores, the faster first; `None` on a machine with one kind.
     pub classes: Option<[String; 2]>,
-    /// The code that ran: its [step](KernelId::step) and its hint.
+    /// The kernel: its [step](KernelId::step) and its hint.
     pub kernel: KernelId,
-    /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes. All in
-    /// the state of the machine that the cell of each pair is from; `None` where a pair was not visited in it.
+    /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes, all
+    /// in the machine state of the cell of each pair. `None` if a pair was not visited in it.
     pub latency_ns: Option<Estimate>,
     /// Lowest and highest pair.
     pub range_ns: Option<[f64; 2]>,
-    /// Representative pairs that it is from.
+    /// Number of representative pairs.
     pub pairs: u32,
     /// Why there is no value.
     pub reason: Option<EmptyRung>,
@@ -293,31 +289,31 @@ pub struct LadderRow {
 pub struct TailSeries {
     /// Initiator and responder.
     pub placement: [CpuId; 2],
-    /// The code that ran.
+    /// The kernel.
     pub kernel: KernelId,
-    /// Counts of single half round trips by value in picoseconds, rising: raw, the clock's cost inside.
+    /// Counts of single half round trips by value in picoseconds, ascending, including the cost of the clock.
     pub raw: Vec<(u64, u64)>,
-    /// Median cost of reading the clock once in a round trip, in nanoseconds: half of it is in each raw value.
+    /// Median cost of reading the clock once in a round trip, in nanoseconds; each raw value includes half of it.
     pub clock_ns: f64,
-    /// What messages at a steady rate would have seen, in picoseconds: corrected from the recorded gaps.
+    /// Latencies of messages at a steady rate, in picoseconds, derived from the recorded round trips.
     pub at_rate: Vec<(u64, u64)>,
-    /// That rate in messages per second.
+    /// This rate in messages per second.
     pub rate_per_s: f64,
-    /// How long it was observed.
+    /// Observation time.
     pub observed: Picos,
-    /// Round trips whose time net of the clock would be negative.
+    /// Number of round trips whose time net of the clock would be negative.
     pub negative_net: u64,
 }
 
 impl TailSeries {
-    /// A percentile net of the clock, in nanoseconds: with its sign, since what is clipped lies. The clock is read once in
-    /// a round trip, so that half of its cost is in each half.
+    /// A percentile net of the clock in nanoseconds, not clipped at zero. Each half has half the cost of the one clock
+    /// read.
     pub fn net_ns(&self, share: f64) -> Option<f64> {
         super::summary::counts_percentile(&self.raw, share).map(|ps| ps as f64 / 1e3 - self.clock_ns / 2.0)
     }
 }
 
-/// Another tool's numbers.
+/// Results of another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imitated {
     /// The tool.
@@ -350,22 +346,21 @@ pub enum MissingReason {
 pub struct ImitatedCell {
     /// Its number, in nanoseconds.
     pub value_ns: f64,
-    /// Its ± where it prints one, in nanoseconds (for core-to-core-latency a standard error, not a spread).
+    /// Its printed ± in nanoseconds, if any (for core-to-core-latency a standard error, not a spread).
     pub spread_ns: Option<f64>,
 }
 
-/// What the machine did while it was watched, from the kernel that shows states best.
+/// The states of the machine during the run, from the kernel that shows them best.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateWatch {
-    /// From the first to the last pass that tells of states, summed over segments.
+    /// Time from the first to the last pass that shows states, summed over segments.
     pub watched: Picos,
-    /// The pair whose states are told: the only one, or the one that changed most. `None` where no pair changed and
-    /// there are several.
+    /// The pair whose states are listed: the only one, or the one that changed most; `None` if no pair of several
+    /// changed.
     pub pair: Option<[CpuId; 2]>,
-    /// The states by falling share; one means that the machine held still.
+    /// The states by descending share; a single one if the machine did not change.
     pub states: Vec<WatchedState>,
-    /// The pass values in time order: when, half round trip in nanoseconds, index of the state. Empty
-    /// where `pair` is `None`.
+    /// The passes in time order: time, half round trip in nanoseconds, index of the state. Empty without `pair`.
     pub line: Vec<(Picos, f64, u8)>,
     /// Share of the cells that changed state.
     pub cells_changed: f64,
@@ -376,7 +371,7 @@ pub struct StateWatch {
 pub struct WatchedState {
     /// Share of the passes, 0 to 1.
     pub share: f64,
-    /// How often it was entered.
+    /// Number of times it was entered.
     pub visits: u32,
     /// Longest stay, as far as the passes show.
     pub longest: Picos,

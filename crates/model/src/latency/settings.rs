@@ -1,43 +1,43 @@
-//! [`LatencySettings`]: what is meant by a latency run, after every default is resolved. Stored in the run.
+//! [`LatencySettings`]: the resolved settings of a latency run, which are stored in the run.
 
 use crate::stats::ANALYSES;
 use crate::{CpuId, Home, Picos, Protocol, Tool};
 
-/// What to measure, as meant: every CPU exists and may be used, every default is filled in.
+/// The settings of a latency run: all CPUs exist and may be used, all defaults are resolved.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LatencySettings {
     /// The CPUs in matrix order.
     pub cpus: Vec<CpuId>,
-    /// Which pairs of them.
+    /// The selected pairs.
     pub pairs: PairChoice,
-    /// One map each.
+    /// The protocols, with one map for each.
     pub protocols: Vec<Protocol>,
     /// The wait hint of spinning protocols.
     pub hint: HintChoice,
-    /// Whose memory holds the lines.
+    /// The node that holds the lines.
     pub home: HomeSetting,
-    /// Places per span; `None` takes what suits the size of the machine.
+    /// Places per span; `None` for a default that depends on the size of the machine.
     pub lines: Option<u32>,
     /// Adaptive, or fixed for comparability.
     pub counts: Counts,
-    /// How many pairs at the same time.
+    /// Number of pairs at the same time.
     pub parallel: Parallel,
-    /// Half-width of the interval to reach, relative (0.02 is ± 2 %).
+    /// Requested relative half width of the interval (0.02 is ± 2 %).
     pub precision: f64,
-    /// How many analyses a cell gets at most whose interval is still wide: two, or as many as the budget allows where a
-    /// precision or a budget was asked for.
+    /// Maximum number of analyses of a cell with a wide interval: two, or as many as the budget allows if a precision
+    /// or a budget was requested.
     #[cfg_attr(feature = "serde", serde(rename = "looks", default = "usual_analyses"))]
     pub analyses: u32,
-    /// Upper bound of machine time.
+    /// Maximum machine time.
     pub budget: Picos,
     /// How passes are spread over time.
     pub spacing: Spacing,
-    /// Drives the schedule and every random choice.
+    /// Seed of the schedule and of every random choice.
     pub seed: u64,
-    /// Distribution of single round trips.
+    /// Distribution of single round trips, if requested.
     pub tails: Option<Tails>,
-    /// Other tools to imitate on every pair; when not empty nothing else is measured.
+    /// Other tools to imitate on every pair; if not empty, nothing else is measured.
     pub imitate: Vec<Tool>,
     /// Whether to measure the ladder on representative pairs.
     pub ladder: bool,
@@ -46,16 +46,15 @@ pub struct LatencySettings {
 }
 
 impl LatencySettings {
-    /// Half-width asked for where nothing was said, as a share.
+    /// Default half width, as a share.
     pub const PRECISION: f64 = 0.02;
 
-    /// How narrow the intervals of a map of this protocol have to be, as a share of the value.
+    /// The required relative half width for a map of this protocol.
     pub fn precision_of(&self, protocol: Protocol) -> f64 {
         if protocol.is_latency() { self.precision } else { super::one_way::PRECISION }
     }
 
-    /// A map of these CPUs as `coretalk latency` means it without options on a machine of more than 16 CPUs: every pair
-    /// under `cas`, adaptively to ± 2 %, within a minute.
+    /// The default settings for more than 16 CPUs: every pair under `cas`, adaptively to ± 2 %, within a minute.
     pub fn of(cpus: Vec<CpuId>) -> LatencySettings {
         LatencySettings {
             cpus,
@@ -79,12 +78,11 @@ impl LatencySettings {
     }
 }
 
-/// Runs of older versions had no others.
 fn usual_analyses() -> u32 {
     ANALYSES.len() as u32
 }
 
-/// Which pairs are measured.
+/// The pairs to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PairChoice {
@@ -94,7 +92,7 @@ pub enum PairChoice {
     Representatives,
     /// Only threads of one core.
     Siblings,
-    /// These.
+    /// These pairs.
     Listed(Vec<[CpuId; 2]>),
 }
 
@@ -110,48 +108,48 @@ pub enum HintChoice {
     Pause,
 }
 
-/// Whose memory holds the lines.
+/// The node that holds the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum HomeSetting {
-    /// Each side's node where they differ; the better one is the headline.
+    /// The node of each CPU of the pair, if different; the better one is the headline.
     Auto,
     /// One node for every pair.
     Node(Home),
 }
 
-/// How often.
+/// The number of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Counts {
     /// Until the precision or the budget is reached, at fixed analyses.
     Adaptive,
-    /// So many samples of so many round trips for each cell, whatever comes out.
+    /// A fixed number of samples and round trips for each cell.
     Fixed {
-        /// Batches in all.
+        /// Number of batches.
         samples: u32,
-        /// Round trips in each.
+        /// Round trips in each batch.
         iterations: u32,
     },
 }
 
-/// How many pairs are measured at the same time.
+/// The number of pairs measured at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Parallel {
-    /// One wherever that fits in 15 s; beyond, as many as the equivalence gate allows.
+    /// Serial if that fits in 15 s; otherwise as many as the equivalence gate allows.
     Auto,
-    /// At most so many; 1 is serial.
+    /// At most this number; 1 is serial.
     AtMost(u32),
 }
 
-/// How passes are spread over time where a sweep is short.
+/// How passes are spread over time if a sweep is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Spacing {
     /// Passes at least 60 ms apart: enough for independent passes.
     Brief,
-    /// Passes spread over most of the budget, to see a guest's plateaus.
+    /// Passes spread over most of the budget, to observe a guest's plateaus.
     Watch,
 }
 
@@ -159,6 +157,6 @@ pub enum Spacing {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tails {
-    /// Rate of the messages whose latency the recorded gaps imply, in messages per second.
+    /// Rate of the messages whose latency is derived from the recorded round trips, in messages per second.
     pub rate_per_s: f64,
 }

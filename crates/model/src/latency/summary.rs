@@ -1,4 +1,4 @@
-//! What words and pictures need of a map: medians over groups of cells. Descriptive only; nothing here is inferred.
+//! Descriptive summaries of a map for text and pictures: medians over groups of cells, without inference.
 
 mod contrast;
 mod distance;

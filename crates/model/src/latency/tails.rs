@@ -1,4 +1,4 @@
-//! Distributions of single round trips: raw, and what messages at a rate would have seen.
+//! Distributions of single round trips: raw, and as experienced by messages at a steady rate.
 
 use super::{Choices, LatencySettings, Purpose, Record, TailSeries};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol, Samples, Span, TickRate};
@@ -18,7 +18,7 @@ pub fn tails(
         let of_round_trips = |span: &&Span| span.kernel != KernelId::of(Protocol::OneWay, Hint::None);
         for span in kept.recording.spans.iter().filter(of_round_trips) {
             let Samples::Counts { counts } = &span.samples else { continue };
-            // Half round trips: each value stands for two hops.
+            // Half round trips: each value is for two hops.
             let halves: Vec<(u64, u64)> = counts
                 .iter()
                 .map(|&(ticks, count)| ((rate.ns(ticks as f64) * 500.0).round() as u64, count))
@@ -67,12 +67,10 @@ fn merge(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     all.into_iter().collect()
 }
 
-/// What messages sent at a steady rate would have seen. While one round trip takes T, messages that were due at
-/// intervals of 1/rate wait for it to end: they see T, T − 1/rate, T − 2/rate …; and every short round trip is seen by
-/// as many messages as its share of the time makes due. (After Tene's correction for coordinated omission; here each
-/// recorded trip is weighted by the messages due during it.)
-///
-/// Values and results in picoseconds; counts are messages.
+/// The latencies of messages sent at a steady rate. During a round trip of time T, messages due at intervals of 1/rate
+/// wait for it to end: their latencies are T, T − 1/rate, T − 2/rate …; each short round trip counts with the number of
+/// messages due during its time. (After Tene's correction for coordinated omission; here each recorded trip is weighted
+/// by the messages due during it.) Values and results are in picoseconds; counts are messages.
 pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
     let interval_ps = 1e12 / rate_per_s;
     let mut seen: BTreeMap<u64, f64> = BTreeMap::new();
@@ -98,7 +96,7 @@ pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
     seen.into_iter().map(|(ps, messages)| (ps, messages.round() as u64)).filter(|&(_, n)| n > 0).collect()
 }
 
-/// Longest list of messages that wait for one stall.
+/// Maximum number of listed messages that wait for one stall.
 const STEPS: u64 = 1_000;
 
 #[cfg(test)]

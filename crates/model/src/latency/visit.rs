@@ -1,8 +1,8 @@
-//! [`Visit`]: what one pass said about one cell, reduced from a recording.
+//! [`Visit`]: the result of one pass over one cell, reduced from a recording.
 
 use crate::{Flags, Home, KernelId, Picos};
 
-/// Why a cell was visited.
+/// The purpose of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Purpose {
@@ -10,7 +10,7 @@ pub enum Purpose {
     Pilot,
     /// For the map.
     Map,
-    /// Alone on the idle machine, to judge what was measured in parallel.
+    /// Alone on the idle machine, to check parallel measurements.
     Gate,
     /// Again, because the first result was doubtful.
     Again,
@@ -18,9 +18,9 @@ pub enum Purpose {
     Ladder,
     /// For the distribution of single round trips.
     Tails,
-    /// As another tool would.
+    /// As another tool would measure.
     Imitation,
-    /// The same with the two CPUs exchanged, where the tool measures both directions.
+    /// As another tool would measure, with the two CPUs exchanged, if the tool measures both directions.
     ImitationBack,
 }
 
@@ -37,7 +37,7 @@ impl Purpose {
         Purpose::ImitationBack,
     ];
 
-    /// Whether results need single samples of it, so that its recordings are always kept.
+    /// Whether results need its single samples, so that its recordings are always kept.
     pub fn keeps_recordings(self) -> bool {
         matches!(self, Purpose::Tails | Purpose::Imitation | Purpose::ImitationBack)
     }
@@ -57,27 +57,27 @@ impl Purpose {
     }
 }
 
-/// What one pass said about one cell. Derived: the raw ticks it came from are in the recording, where that is kept.
+/// The result of one pass over one cell, derived from raw ticks, which are in the recording if that is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Visit {
-    /// Position of the pair in the plan's list of cells.
+    /// Index of the pair in the plan's list of cells.
     pub cell: u32,
-    /// When it began, on the machine's time line.
+    /// Start time, on the machine's time line.
     pub started: Picos,
-    /// Core clock in GHz, mean over both CPUs, before and after; `None` where it could not be measured.
+    /// Core clock in GHz, mean over both CPUs, before and after; `None` if it could not be measured.
     pub core_ghz: Option<f32>,
-    /// Evidence found in this visit.
+    /// Flags set in this visit.
     pub flags: Flags,
-    /// One for each span, in the order of the recording.
+    /// One summary for each span, in the order of the recording.
     pub spans: Vec<SpanSummary>,
 }
 
-/// What one kernel on the lines of one home took in one visit.
+/// The result of one kernel on the lines of one home in one visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpanSummary {
-    /// The code that ran.
+    /// The kernel.
     pub kernel: KernelId,
-    /// Where the lines lived.
+    /// The node that holds the lines.
     pub home: Home,
     /// Half round trip in nanoseconds (for `xfer` one read): mean over lines of the medians within a line.
     pub location_ns: f32,
@@ -87,8 +87,8 @@ pub struct SpanSummary {
     pub floor_ns: f32,
     /// Spread over lines, p90 ÷ p10; `None` with fewer than 8 lines.
     pub line_spread: Option<f32>,
-    /// Batches kept.
+    /// Number of batches kept.
     pub kept: u32,
-    /// Batches dropped as gaps, with count and never silently.
+    /// Number of batches dropped as stalls.
     pub dropped: u32,
 }

@@ -1,4 +1,4 @@
-//! [`watch`]: what the machine did while it was watched.
+//! [`watch`]: the states of the machine during the run.
 
 use super::cell::interval;
 use super::record::CellPasses;
@@ -7,7 +7,7 @@ use crate::stats::{Detector, MIN_PASSES, Pass, State, holds_still, split_states}
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
 use std::collections::BTreeMap;
 
-/// Which states the machine was in, from the kernel that shows them best. `None` with too few passes to say.
+/// The states of the machine, from the kernel that shows them best. `None` with too few passes.
 pub fn watch(
     record: &Record,
     settings: &LatencySettings,
@@ -49,7 +49,7 @@ pub fn watch(
         return None;
     }
     let mut watch = StateWatch {
-        // What was done for other purposes, before and after, says nothing of the states.
+        // Visits for other purposes, before and after, show no states.
         watched: seen.values().fold(Picos::ZERO, |sum, [first, last]| sum + (*last - *first)),
         pair: shown.as_ref().map(|shown| pairs[shown.0]),
         states: Vec::new(),
@@ -64,7 +64,7 @@ pub fn watch(
     Some(watch)
 }
 
-/// (position of the pass, value) where the column has one.
+/// Index of the pass and value, where the column has one.
 fn series(passes: CellPasses<'_>, column: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.len()).filter_map(move |pass| Some((pass, f64::from(passes.location(pass, column)?))))
 }
@@ -134,7 +134,6 @@ fn longest(line: &[(Picos, f64, u8)], label: &[u8], state: u8) -> Picos {
     }
 }
 
-/// What each kernel took in a state, the headline's first.
 fn kernels(
     record: &Record,
     settings: &LatencySettings,

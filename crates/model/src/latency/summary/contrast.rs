@@ -1,5 +1,4 @@
-//! [`Contrast`]: how much sooner CPUs of one reported group reach each other than those of two; [`ClassPair`]: the
-//! same for the kinds of cores of a hybrid machine.
+//! [`Contrast`]: latencies inside and between reported groups. [`ClassPair`]: latencies by kinds of cores.
 
 use super::Reading;
 use crate::latency::{Kinds, LatencyMap};
@@ -7,29 +6,28 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
-/// size of the spread between cells of one relation.
+/// Minimum ratio of the way out to the inside at which a level is visible. Smaller differences are within the spread
+/// between cells of one relation.
 pub const VISIBLE_CONTRAST: f64 = 1.15;
 
-/// How a reported level shows in the values.
+/// The visibility of a reported level in the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
-    /// What was measured: of a latency less is sooner, of a variation it is steadier.
+    /// The protocol: smaller is faster for a latency, and steadier for a variation.
     pub protocol: Protocol,
     /// The level.
     pub level: Level,
-    /// Its groups among the CPUs of the map, by lowest CPU.
+    /// Its groups among the CPUs of the map, ordered by lowest CPU.
     pub groups: Vec<CpuSet>,
-    /// What the pairs share that are inside, and those to the nearest other.
+    /// The relations of the pairs inside, and of those to the nearest other group.
     pub relations: [Relation; 2],
-    /// Median of the pairs that share a group but no smaller thing, in nanoseconds.
+    /// Median of the pairs that share a group but nothing smaller, in nanoseconds.
     pub inside_ns: f64,
-    /// Median of the pairs in different groups of the next larger reported thing, in nanoseconds: the nearest way out.
+    /// Median of the nearest pairs between groups, in nanoseconds: those that share the next larger reported domain.
     pub across_ns: f64,
 }
 
-/// The reported levels above the core that split the map into two groups or more, from the inside out. A level that
-/// splits exactly as a smaller one does is left out.
+/// The reported levels above the core that divide the map, innermost first, without repetitions of the same groups.
 pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
     let medians: Vec<(Relation, f64)> = by_relation(map, topology)
         .into_iter()
@@ -48,12 +46,11 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         if groups.len() < 2 || found.iter().any(|smaller| smaller.groups == groups) {
             continue;
         }
-        // The farthest relation that a group of this level holds.
         let reach = topology.nearness(Relation::of(level));
         let is_inside = |relation: Relation| topology.nearness(relation) <= reach;
         let inside = medians.iter().rev().find(|(relation, _)| is_inside(*relation));
         let across = medians.iter().find(|(relation, _)| !is_inside(*relation));
-        // What varies by less than a step of the clock has no value, so that the rest of its relation tells nothing.
+        // Variations below a step of the clock have no value; the rest of their relation would be biased.
         let whole = |side: Option<&(Relation, f64)>| {
             side.is_some_and(|(of, _)| map.protocol.is_latency() || is_whole(map, topology, *of))
         };
@@ -68,7 +65,6 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
     found
 }
 
-/// Whether every pair of a relation has a value.
 fn is_whole(map: &LatencyMap, topology: &Topology, relation: Relation) -> bool {
     let cpus = map.cells.cpus();
     map.cells.iter().filter(|(row, column, _)| row != column).all(|(row, column, cell)| {
@@ -76,8 +72,7 @@ fn is_whole(map: &LatencyMap, topology: &Topology, relation: Relation) -> bool {
     })
 }
 
-/// The smallest reported level above the core of which every CPU of the map has a group of its own: no pair is inside one,
-/// and yet the system reports several. `None` where CPUs share groups at every level.
+/// The smallest reported level above the core at which every CPU of the map has a group of its own, if any.
 pub fn all_apart(map: &LatencyMap, topology: &Topology) -> Option<Level> {
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
     let held = |level: Level| -> Vec<usize> {
@@ -92,16 +87,16 @@ pub fn all_apart(map: &LatencyMap, topology: &Topology) -> Option<Level> {
         .find(|&level| is_apart(held(level)))
 }
 
-/// The pairs of a map that share the same things.
+/// The pairs of a map with the same relation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OfRelation {
-    /// What they share.
+    /// The relation.
     pub relation: Relation,
     /// Median in nanoseconds.
     pub median_ns: f64,
     /// Fastest and slowest pair in nanoseconds.
     pub range_ns: [f64; 2],
-    /// Pairs with a value.
+    /// Number of pairs with a value.
     pub pairs: u64,
 }
 
@@ -110,7 +105,7 @@ pub fn by_relation(map: &LatencyMap, topology: &Topology) -> Vec<OfRelation> {
     of_relations(pairs(map), topology)
 }
 
-/// The same of the readings of any map, in their unit; a CPU with itself is a relation too.
+/// As [`by_relation`], for the readings of any map, in their unit and including each CPU with itself.
 pub fn readings_by_relation(readings: &Matrix<Option<Reading>>, topology: &Topology) -> Vec<OfRelation> {
     let cpus = readings.cpus();
     let values = readings.iter().filter_map(|(row, column, reading)| {
@@ -140,18 +135,17 @@ fn of_relations(pairs: impl IntoIterator<Item = ([CpuId; 2], f64)>, topology: &T
 pub struct ClassPair {
     /// Names of the two classes, the faster first.
     pub classes: [String; 2],
-    /// What the pairs share.
+    /// The relation of the pairs.
     pub relation: Relation,
     /// Median in nanoseconds.
     pub median_ns: f64,
     /// Fastest and slowest pair in nanoseconds.
     pub range_ns: [f64; 2],
-    /// Pairs.
+    /// Number of pairs.
     pub pairs: u64,
 }
 
-/// Every combination of classes and relation, faster classes first, nearer relations first; empty where the machine
-/// has one kind of core.
+/// Every combination of classes and relation, faster classes, then nearer relations first; empty for a single class.
 pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
     if topology.classes().len() < 2 {
         return Vec::new();
@@ -244,7 +238,6 @@ pub(super) mod tests {
             .iter()
             .map(|contrast| (contrast.level, contrast.groups.len(), contrast.inside_ns, contrast.across_ns))
             .collect();
-        // The packages repeat the nodes.
         assert_eq!(found, [(Level::L3, 4, 20.0, 100.0), (Level::Node, 2, 100.0, 200.0)]);
     }
 

@@ -3,18 +3,17 @@
 use crate::latency::LatencyMap;
 use crate::stats::Estimate;
 
-/// Fewer CPUs have too few distances to speak of.
 const MIN_CPUS: usize = 8;
 
 /// Two standard errors of a normal distribution: 95 %.
 const NORMAL_95: f64 = 1.96;
 
 /// Pearson's correlation over all pairs between latency and the absolute difference of the two CPU ids, with a 95 %
-/// interval. `None` below eight CPUs, where the values or the distances do not vary, and where they are no latencies.
+/// interval. `None` below eight CPUs, for values or distances without variation, and for other quantities than latency.
 ///
 /// Pairs that share a CPU are not independent, so the interval comes from leaving out one CPU with all its pairs at a
 /// time (the jackknife over nodes of Snijders and Borgatti 1999), on Fisher's scale. Their factor (n − 2) / 2n halves
-/// the variance for pairs that share nothing; the full (n − 1) / n is taken here, because CPUs do differ.
+/// the variance for pairs that share nothing; the full (n − 1) / n is used here, because CPUs do differ.
 pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
     let cpus = map.cells.cpus();
     if cpus.len() < MIN_CPUS || !map.protocol.is_latency() {
@@ -47,12 +46,11 @@ pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
     })
 }
 
-/// Fisher's transform, finite also for a perfect correlation.
+/// Fisher's transform, finite even for a perfect correlation.
 fn fisher(correlation: f64) -> f64 {
     correlation.clamp(-1.0 + 1e-12, 1.0 - 1e-12).atanh()
 }
 
-/// Moments of pairs of numbers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     n: f64,
@@ -87,7 +85,7 @@ impl Sums {
     fn correlation(&self) -> Option<f64> {
         let variance = |sum: f64, squares: f64| squares / self.n - (sum / self.n).powi(2);
         let (of_x, of_y) = (variance(self.x, self.xx), variance(self.y, self.yy));
-        // Below a millionth of the square only rounding is left.
+        // Below this share of the square only rounding is left.
         let varies = |variance: f64, sum: f64| variance > 1e-12 * (sum / self.n).powi(2);
         if self.n < 3.0 || !varies(of_x, self.x) || !varies(of_y, self.y) {
             return None;
@@ -122,7 +120,7 @@ mod tests {
     fn noise_without_order_is_told_apart_from_a_trend_nineteen_times_in_twenty() {
         let misses = (0..200u64)
             .filter(|&seed| {
-                // Both a part of its own for each pair and one for each CPU, which pairs share.
+                // Noise with one part for each pair, and one for each CPU, which pairs share.
                 let unit = |a: u32, b: u32| Key::of(&[seed, u64::from(a)]).uniform(u64::from(b));
                 let noise = map(16, |a, b| 30.0 + unit(a.min(b), a.max(b)) + unit(a, a) + unit(b, b));
                 !id_distance_correlation(&noise).unwrap().contains(0.0)

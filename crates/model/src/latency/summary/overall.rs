@@ -1,5 +1,5 @@
-//! [`Overall`]: the whole map in a few numbers; the order of CPUs that it suggests; its values in a few classes, for a
-//! picture with a few shades; and order statistics of counted values, `(value, how often)` by rising value.
+//! [`Overall`]: statistics of the whole map; the order of CPUs that it suggests; classes of values for a picture; and
+//! order statistics of counted values, pairs of value and count in ascending order.
 
 use super::table::Reading;
 use crate::latency::{Cell, CellValue, LatencyMap, MissingReason};
@@ -8,10 +8,10 @@ use crate::stats::{Estimate, mean, median_of_sorted};
 use crate::{CpuId, Flag, Matrix};
 use std::collections::BTreeMap;
 
-/// The whole map in a few numbers, in nanoseconds.
+/// Statistics of the whole map, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overall {
-    /// Cells with a value.
+    /// Number of cells with a value.
     pub measured: u64,
     /// The fastest pair.
     pub min: Option<Extreme>,
@@ -21,13 +21,13 @@ pub struct Overall {
     pub mean_ns: Option<f64>,
     /// Median over cells.
     pub median_ns: Option<f64>,
-    /// What the values alone say of groups.
+    /// Groups by value alone.
     pub by_value: ByValue,
-    /// Cells that may be wrong by more than their interval shows.
+    /// Number of cells that may be wrong by more than their interval shows.
     pub doubtful: u64,
-    /// How far the intervals of other cells reach as a share of their value, where that is further than asked for.
+    /// Relative reach of the intervals of other cells, where it exceeds the requested precision.
     pub wide: Vec<f64>,
-    /// How many cells carry each flag that says so, most frequent first.
+    /// Number of cells with each flag of doubt, most frequent first.
     pub doubts: Vec<(Flag, u64)>,
     /// Cells without a value by reason, most frequent first.
     pub missing: Vec<(MissingReason, u64)>,
@@ -36,14 +36,14 @@ pub struct Overall {
 /// The groups of a map by its values alone, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ByValue {
-    /// Those that intervals show, ascending.
+    /// Groups confirmed by intervals, ascending.
     pub shown: Vec<ValueGroup>,
-    /// Whether points lie apart whose intervals do not, or that have none: there may be more groups than are shown.
+    /// Whether there may be more groups: some points are apart, but their intervals are not, or are missing.
     pub is_open: bool,
 }
 
 impl ByValue {
-    /// A value with a doubt that its interval does not hold shows nothing.
+    /// Values with a doubt beyond their interval confirm no group.
     fn of(values: &[&CellValue]) -> ByValue {
         let known = |value: &&CellValue| {
             let is_held = !value.flags.may_be_wrong();
@@ -67,7 +67,7 @@ pub struct Extreme {
     pub ns: f64,
 }
 
-/// Looks at every cell once. The diagonal of a directed map is left out.
+/// Computes all statistics in one pass over the cells, without the diagonal of a directed map.
 pub fn overall(map: &LatencyMap) -> Overall {
     let mut all = Overall::default();
     let (mut doubts, mut missing) = (BTreeMap::<Flag, u64>::new(), BTreeMap::<MissingReason, u64>::new());
@@ -116,7 +116,7 @@ fn by_count<K: Ord + Clone>(counts: BTreeMap<K, u64>) -> Vec<(K, u64)> {
     counts
 }
 
-/// How many values there are.
+/// Total number of values.
 pub fn counts_total(counts: &[(u64, u64)]) -> u64 {
     counts.iter().fold(0, |total, &(_, count)| total.saturating_add(count))
 }
@@ -131,7 +131,7 @@ pub fn counts_total(counts: &[(u64, u64)]) -> u64 {
 /// assert_eq!(counts_percentile(&half_round_trips_ps, 1.0), Some(90_000));
 /// ```
 pub fn counts_percentile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
-    // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
+    // Reduced slightly, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
     let rank = (share * counts_total(counts) as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
     let mut seen = 0u64;
     for &(value, count) in counts {
@@ -150,9 +150,8 @@ pub fn counts_mean(counts: &[(u64, u64)]) -> Option<f64> {
     (total > 0).then(|| sum / total as f64)
 }
 
-/// A chain of nearest neighbours: begins with the first CPU, and each next one is the CPU, of those left, that the
-/// last one reaches soonest. Groups that are faster inside than across come out together; it claims no group. CPUs
-/// without any value stand last.
+/// A chain of nearest neighbours from the first CPU. Groups that are faster inside than across come out together, but
+/// it claims no groups. CPUs without any value come last.
 pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     let cpus = readings.cpus();
     let mut left: Vec<usize> = (0..cpus.len()).collect();
@@ -176,13 +175,13 @@ pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     order
 }
 
-/// A class that spans less than this ratio is not divided: its parts would show noise.
+/// Minimum ratio of a class that is divided: the parts of narrower ones would show noise.
 const NARROWEST: f64 = 1.1;
 
-/// At most `most` classes of the positive values, as least and greatest value of each, ascending, none empty. Values
-/// that a wide gap separates ([`GapRule::LATENCY_NS`]) share no class while there are enough of them; beyond, the
-/// classes that lie nearest by ratio are joined. Classes to spare divide the widest into equal ratios, so that a
-/// machine without gaps still shows its slope.
+/// Divides the positive values into at most `most` classes, given as minimum and maximum, ascending, none empty. Values
+/// separated by a wide gap ([`GapRule::LATENCY_NS`]) share no class if there are enough classes; otherwise the classes
+/// nearest by ratio are joined. Spare classes divide the widest into equal ratios, so that a machine without gaps still
+/// shows its slope.
 ///
 /// ```
 /// # use coretalk_model::latency::summary::value_steps;
@@ -212,7 +211,7 @@ pub fn value_steps(values: impl Iterator<Item = f64>, most: usize) -> Vec<[f64; 
     groups.iter().zip(parts).flat_map(|(&group, parts)| divided(&sorted, group, parts)).collect()
 }
 
-/// A group in parts of equal ratio, each with the values that it really holds.
+/// Divides a group into parts of equal ratio, each with the range of its actual values.
 fn divided(sorted: &[f64], [low, high]: [f64; 2], parts: usize) -> Vec<[f64; 2]> {
     let part = |value: f64| {
         let share = (value / low).ln() / (high / low).ln();
@@ -275,7 +274,6 @@ mod tests {
     fn a_slope_without_gaps_gets_every_shade() {
         let slope = |from: u32, to: u32| (from..to).map(|tenths| f64::from(tenths) / 10.0);
         assert_eq!(value_steps(slope(300, 600), 5).len(), 5);
-        // Parts of a tenth or less would show noise.
         assert_eq!(value_steps(slope(300, 330), 5).len(), 1);
     }
 

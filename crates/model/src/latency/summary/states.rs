@@ -1,29 +1,28 @@
-//! [`StateContrast`]: how far the states of a machine lie apart, and what they rule out.
+//! [`StateContrast`]: the ratio between the states of a machine, and which reported relations it contradicts.
 
 use crate::latency::{StateWatch, WatchedState};
 use crate::stats::{Detector, Estimate};
 use crate::{KernelId, LadderStep, Protocol, Relation};
 
-/// How far the states of a machine lie apart: under the headline's kernel, or, where that feels no difference, under the
-/// kernel that shows most of it.
+/// The ratio between the states of a machine, under the headline's kernel, or else under the kernel with the largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StateContrast {
-    /// Position of the slowest state.
+    /// Index of the slowest state.
     pub slowest: usize,
-    /// Position of the fastest.
+    /// Index of the fastest state.
     pub fastest: usize,
     /// Slowest ÷ fastest.
     pub ratio: f64,
     /// Whether the headline's kernel shows it.
     pub of_headline: bool,
-    /// Kernels that were timed in both states.
+    /// Number of kernels timed in both states.
     pub kernels: usize,
-    /// Those of them that the slowest state slows as well. Another place of the CPUs slows all of them; other
-    /// programs that take a CPU for moments slow whichever was being timed.
+    /// Number of these that the slowest state slows down. Another placement of the CPUs slows all of them; other
+    /// programs that take a CPU briefly slow only the one being timed.
     pub slowed: usize,
 }
 
-/// The slowest state against the fastest; `None` where the machine held still.
+/// Compares the slowest state with the fastest; `None` if there is only one state.
 pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
     let under = |kernel: &KernelId| -> Option<(usize, usize, f64)> {
         let of_kernel =
@@ -47,23 +46,22 @@ pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
     Some(StateContrast { slowest, fastest, ratio, of_headline, kernels, slowed })
 }
 
-/// Two cores of one cache lie no further apart than this many times what two others of it do. On every published map
-/// of a machine with one kind of core whose truth is known the factor is at most 2.6 (siblings left out).
+/// Maximum ratio between pairs of cores of one cache: at most 2.6 on published maps of one kind of core (no siblings).
 const WITHIN_ONE_CACHE: f64 = 3.0;
 
-/// Below this, in nanoseconds, the two CPUs may be threads of one core: siblings take up to 20 ns on published maps.
-/// Against a state of siblings any other core is many times slower, also one of the same cache.
+/// Latency in nanoseconds below which the two CPUs may be threads of one core: siblings take up to 20 ns on published
+/// maps. Compared with siblings any other core is many times slower, even in the same cache.
 const MAYBE_SIBLINGS_NS: f64 = 20.0;
 
-/// No two threads of one core take longer than this, in nanoseconds: 31 on the slowest published map.
+/// Maximum latency of threads of one core in nanoseconds: 31 on the slowest published map.
 const SLOWEST_SIBLINGS_NS: f64 = 35.0;
 
-/// States of a smaller share of the passes may be other programs that were busy for as long: they rule nothing out.
+/// Minimum share of the passes for a state to count: briefer ones may come from other programs.
 const TELLING_SHARE: f64 = 0.05;
 
-/// The slowest state that the reported relation cannot hold beside the other states, as a position; `None` where the
-/// numbers do not decide it. Decided by CAS alone, whose times are known from many machines, and only where the state
-/// lasts, slows every kernel, and its intervals lie wholly on the far side of the limits.
+/// Index of the slowest state that is incompatible with the reported relation, given the other states; `None` if the
+/// numbers do not decide it. Uses only CAS, whose times are known from many machines, and requires that the state
+/// lasts, slows every kernel, and has intervals entirely beyond the limits.
 pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usize> {
     let cas = |state: &WatchedState| -> Option<Estimate> {
         let cas = LadderStep::Protocol(Protocol::Cas);
@@ -82,7 +80,7 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
                     && latency.low > WITHIN_ONE_CACHE * near.high
                     && is_slower_throughout(state, other)
             }),
-            // A larger thing may hold any distance.
+            // A larger domain may contain any distance.
             _ => false,
         }
     };
@@ -102,7 +100,7 @@ fn is_slower_throughout(state: &WatchedState, other: &WatchedState) -> bool {
     kernels > 0 && slowed == kernels
 }
 
-/// Kernels timed in both states, and how many of them take longer in the first by what separates states.
+/// Number of kernels timed in both states, and of those slower in the first by the ratio that separates states.
 fn slowed(state: &WatchedState, other: &WatchedState) -> (usize, usize) {
     let ratios = state.kernels.iter().filter_map(|(kernel, here)| {
         let (_, there) = other.kernels.iter().find(|(known, _)| known == kernel)?;
@@ -145,7 +143,7 @@ mod tests {
         let sibling = &[("cas+pause", 13.0), ("cas", 12.0)][..];
         let far = &[("cas+pause", 116.0), ("cas", 128.0)][..];
         for (states, reported, expected) in [
-            // Only the ratio is known: near may well be the reported cache, and siblings another place.
+            // Only the ratio is known: near may be the reported cache, and sibling another placement.
             (&[near, sibling][..], Relation::L3, None),
             (&[near, far], Relation::L3, Some(1)),
             (&[sibling, far], Relation::L3, None),

@@ -1,19 +1,19 @@
-//! [`Table`]: a map seen through groups of CPUs: threads, cores, or the tiles of a picture.
+//! [`Table`]: a map aggregated by groups of CPUs: threads, cores, or the tiles of a picture.
 
 use crate::latency::{Cell, LatencyMap};
 use crate::stats::median_in_place;
 use crate::{CpuId, Matrix};
 
-/// What a picture shows of one pair.
+/// The displayed value of one pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// Half round trip in nanoseconds.
     pub ns: f64,
-    /// Whether some flag casts doubt on it.
+    /// Whether it has a flag of doubt.
     pub doubtful: bool,
 }
 
-/// The readings of a map; `None` where a cell was not measured.
+/// The readings of a map; `None` for cells that were not measured.
 pub fn readings(map: &LatencyMap) -> Matrix<Option<Reading>> {
     map.cells.map(|cell| match cell {
         Cell::Measured(value) => {
@@ -23,40 +23,39 @@ pub fn readings(map: &LatencyMap) -> Matrix<Option<Reading>> {
     })
 }
 
-/// A rectangle of groups: rows and columns are lists of CPUs.
+/// A table whose rows and columns are groups of CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     columns: usize,
     cells: Vec<TableCell>,
 }
 
-/// All pairs of one CPU of the row and another of the column. Where a core meets itself, these are threads of a core;
-/// what each of its CPUs gives alone is another relation, and stands apart.
+/// All pairs of one CPU of the row and another of the column; on the diagonal of cores, these are threads of a core.
+/// Values of a CPU with itself are another relation and are separate.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TableCell {
-    /// Median over the measured pairs in the unit of the readings; `None` where none was measured.
+    /// Median over the measured pairs in the unit of the readings; `None` if none was measured.
     pub median_ns: Option<f64>,
-    /// That of the pair in the middle, of two the lower: where the pairs belong to two levels, their median may be a
-    /// value of neither. `None` where none was measured.
+    /// The value of the middle pair, the lower of two, which is never between two levels; `None` if none was measured.
     pub middle_ns: Option<f64>,
-    /// Pairs of two different CPUs; of a lone CPU that meets itself 1 where that was measured, else none.
+    /// Number of pairs of different CPUs; for a single CPU with itself 1 if measured, otherwise 0.
     pub pairs: u32,
-    /// Pairs that were not measured.
+    /// Number of pairs that were not measured.
     pub missing: u32,
-    /// Measured pairs with a doubt.
+    /// Number of measured pairs with a doubt.
     pub doubtful: u32,
-    /// Both roles on one CPU, of a group of several; `None` where nothing of the kind was measured.
+    /// Both roles on one CPU, for a group of several CPUs; `None` if not measured.
     pub own: Option<OwnCell>,
 }
 
-/// Both roles on one CPU: the CPUs that stand in the row and in the column.
+/// Both roles on one CPU, for the CPUs common to row and column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OwnCell {
     /// Median over them in the unit of the readings.
     pub median_ns: f64,
-    /// How many of them were measured.
+    /// Number of these CPUs that were measured.
     pub cpus: u32,
-    /// How many of those have a doubt.
+    /// Number of these with a doubt.
     pub doubtful: u32,
 }
 
@@ -74,21 +73,21 @@ impl Table {
         self.cells.iter()
     }
 
-    /// Every value that a picture shows: medians over pairs, and those of CPUs with themselves.
+    /// Every displayed value: medians over pairs, and those of CPUs with themselves.
     pub fn values(&self) -> impl Iterator<Item = f64> {
         self.iter().flat_map(|cell| cell.median_ns.into_iter().chain(cell.own.map(|own| own.median_ns)))
     }
 
-    /// Whether some cell holds both what its CPUs give alone and what two of them give together.
+    /// Whether a cell has values of CPUs with themselves in addition to values of pairs.
     pub fn has_own(&self) -> bool {
         self.iter().any(|cell| cell.own.is_some())
     }
 }
 
-/// Sees readings through groups of CPUs. CPUs that the matrix does not know count as not measured. A pair within one
-/// group counts once. What a CPU gives with itself, where the matrix holds a value for it, is the cell of a CPU that is a
-/// group alone, and stands apart ([`TableCell::own`]) in a group of several: the mean of 449 k messages a second on one
-/// CPU and 249 k between threads of a core is a number that nothing on the machine shows.
+/// Aggregates readings by groups of CPUs. CPUs outside the matrix count as not measured. A pair within one group counts
+/// once. The value of a CPU with itself, if present, is the cell of a single CPU, and separate ([`TableCell::own`]) in
+/// a group of several: the mean of 449 k messages a second on one CPU and 249 k between threads of a core would be a
+/// number that nothing on the machine shows.
 pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &[Vec<CpuId>]) -> Table {
     let position = positions(readings.cpus());
     let at = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
@@ -144,7 +143,6 @@ fn cell(
     cell
 }
 
-/// Position in the matrix by CPU id.
 pub(super) fn positions(cpus: &[CpuId]) -> Vec<Option<usize>> {
     let mut positions = vec![None; cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0)];
     for (position, cpu) in cpus.iter().enumerate() {
