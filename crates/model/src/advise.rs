@@ -1,8 +1,8 @@
-//! Where threads that talk should live: a placement with little latency, and what it gains.
+//! Placement of communicating threads with low latency, and its gain.
 //!
-//! A placement costs Σ weight × latency over the pairs that talk. Starts come from recursive multisection over the tree
-//! of groups, from greedy growth and from simple orders; each is made better by exchanges of groups and of single
-//! threads; the best is taken, and where few threads allow it, proven to be the best of all.
+//! The cost of a placement is Σ weight × latency over the communicating pairs. Starts come from recursive multisection
+//! over the tree of groups, from greedy growth and from simple orders; each is improved by exchanges of groups and of
+//! single threads. The best result is chosen and, for few threads, proven to be optimal.
 
 mod assignment;
 mod candidates;
@@ -23,78 +23,77 @@ use crate::stats::Key;
 use assignment::{Assignment, Effort, refine};
 use price::Traffic;
 
-/// A placement and what it is worth.
+/// A placement and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The CPU of each thread.
     pub cpus: Vec<CpuId>,
-    /// Latency of what is said, by weight, in the unit of the distances; `None` where nobody talks.
+    /// Weighted mean latency, in the unit of the distances; `None` without communication.
     pub mean: Option<Bracket>,
-    /// The slowest pair that talks, in the unit of the distances.
+    /// The slowest communicating pair, in the unit of the distances.
     pub worst: Option<f64>,
-    /// Whether every placement was looked at.
+    /// Whether every placement was examined.
     pub optimal: bool,
-    /// No placement is better by more than this share of `mean`, while every cell lies in its interval; `None` where
-    /// nobody talks, and where the bounds are so wide that it says nothing.
+    /// Bound on the share of `mean` by which any placement is better while every cell is in its interval; `None`
+    /// without communication, or if the bound is too wide to be useful.
     pub slack: Option<f64>,
-    /// What usual placements cost: `system-order`, `compact`, `spread`, and the mean over all, `anywhere`.
+    /// Costs of usual placements: `system-order`, `compact`, `spread`, and the mean over all, `anywhere`.
     pub baselines: Vec<Baseline>,
-    /// What the placement rests on: without a ground it is one of many, and nothing to recommend.
+    /// The basis of the placement: without one it is arbitrary and no recommendation.
     pub ground: Ground,
 }
 
 named! {
-    /// What a placement rests on.
+    /// The basis of a placement.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Ground {
-        /// It is shown that where the threads live matters: some usual placement costs more, wherever in their intervals
-        /// the cells lie.
+        /// Placement is shown to matter: some usual placement costs more, wherever in their intervals the cells are.
         Latency = "latency",
-        /// Nobody talks, and the threads are spread over groups of CPUs that share something.
+        /// There is no communication, and the threads are spread over groups of CPUs.
         Structure = "structure",
         /// No placement is shown to be better than another.
         Nothing = "none",
     }
 }
 
-/// A placement that somebody would make without measuring.
+/// A usual placement made without measuring.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
     /// Its stable name.
     pub name: &'static str,
     /// The CPU of each thread; empty for `anywhere`, which is no single placement.
     pub cpus: Vec<CpuId>,
-    /// Latency of what is said, by weight, in the unit of the distances; `None` where nobody talks.
+    /// Weighted mean latency, in the unit of the distances; `None` without communication.
     pub mean: Option<Bracket>,
-    /// How much more that is than with the advice, as a share.
+    /// Its relative excess over the advised placement.
     pub excess: Option<Bracket>,
 }
 
 impl Baseline {
-    /// Whether it is shown to cost more than the advice. What rounding makes is nothing.
+    /// Whether it is shown to cost more than the advised placement, beyond rounding.
     pub fn is_worse(&self) -> bool {
         self.excess.is_some_and(|excess| excess.low > SHOWN)
     }
 }
 
-/// A lower bound of an excess that is more than what rounding makes.
+/// Minimum lower bound of an excess that is more than rounding.
 const SHOWN: f64 = 1e-6;
-/// "By no more than" a larger share is no statement.
+/// Maximum slack that is reported.
 const MAX_SLACK: f64 = 0.3;
-/// Changes to look at for each start, and for the proof: together well below a second.
+/// Number of changes to examine for each start, and for the proof: together well below a second.
 const EFFORT: u64 = 20_000_000;
 const EFFORT_OF_PROOF: u64 = 40_000_000;
-/// Up to so many threads the best of all is looked for.
+/// Maximum number of threads for which the optimum is searched.
 const PROVABLE: usize = 10;
-/// Up to so many threads the search also begins at random placements, this often.
+/// Maximum number of threads for which the search also starts at this number of random placements.
 const RESTARTED: usize = 64;
 const RESTARTS: u64 = 60;
 
-/// Places every thread of a graph on a CPU of its own. Never worse than the simple orders: they are among the starts.
-/// Where nobody talks, threads are spread.
+/// Places every thread of a graph on a CPU of its own. The result is never worse than the simple orders, which are
+/// among the starts. Threads without communication are spread.
 ///
 /// # Panics
-/// There are more threads than CPUs: [`candidates()`] has refused that.
+/// If there are more threads than CPUs, which [`candidates()`] rejects.
 pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let n = graph.len();
     assert!(n <= distances.len(), "{n} threads on {} CPUs", distances.len());
@@ -135,13 +134,13 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     Advice { cpus: ids(&best), mean, worst, optimal, slack, baselines, ground }
 }
 
-/// By which share of its cost the best of all placements could be better than one that is known. `cheapest` is what the
-/// cheapest of all costs at the values of the cells, where every placement was looked at.
+/// The share of its cost by which the best placement could be better than a known one. `cheapest` is the cost of the
+/// cheapest placement at the values of the cells, if every placement was examined.
 fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Option<f64>) -> f64 {
     let bound = search::least_cost(graph, distances) / graph.total();
     let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
-    // Where nothing is cheaper at the values of the cells, nothing is at their low ends by more than those are lower.
+    // Costs at the low ends of the intervals are below the minimum at the values by at most the widest of them.
     let least = cheapest.map_or(bound, |cheapest| bound.max(cheapest * narrowest));
     (1.0 - least / mean.high).max(0.0)
 }
@@ -182,12 +181,12 @@ fn best_of(
     (cpu_of, complete)
 }
 
-/// A placement that costs so much more is not taken for being simple, even where that is not shown.
+/// Maximum excess of a placement that is preferred for its simplicity, even if the excess is not shown.
 const MAX_FOR_PLAINNESS: f64 = 0.1;
 
-/// Of placements that cannot be told apart the one that is easiest to say: a simple order, or the same groups of CPUs from
-/// their first CPU on. The cheapest of many is so partly by luck, and its odd order would be read as if it mattered. A
-/// simple one has to be shown better than each simple order that the cheapest is shown better than.
+/// Selects, among placements without a shown difference, the simplest: a simple order, or the same groups of CPUs,
+/// filled from their first CPU. The cheapest of many is so partly by luck, and its odd order would seem to matter. A
+/// simple placement must be shown to be better than each simple order that the cheapest is shown to beat.
 fn plainest(
     graph: &Graph,
     distances: &CpuDistances,
@@ -215,7 +214,7 @@ fn plainest(
     plain.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())
 }
 
-/// Each thread in the group that it is in, on the first CPUs there, threads in order.
+/// Keeps each thread in its group, on the first CPUs there, threads in order.
 fn first_of_groups(distances: &CpuDistances, level: usize, cpu_of: &[u32]) -> Vec<u32> {
     let mut left: Vec<Vec<usize>> = distances.levels()[level].to_vec();
     for group in &mut left {

@@ -1,20 +1,17 @@
-//! [`Assignment`]: threads on CPUs, with what it costs and what a change of it would; and how it is made better by exchanges:
-//! whole groups first, then single threads towards those they talk to.
+//! [`Assignment`]: threads on CPUs, with their cost and that of changes, and its improvement by exchanges.
 
 use super::{CpuDistances, Graph};
 use crate::stats::Key;
 
-/// No thread, or no CPU.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Threads on CPUs by position, both ways.
+/// Threads on CPUs by position, in both directions.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment<'a> {
     pub graph: &'a Graph,
     pub distances: &'a CpuDistances,
-    /// By thread.
     pub cpu_of: Vec<u32>,
-    /// By CPU; `NONE` where it is free.
+    /// Thread on each CPU; `NONE` if it is free.
     pub thread_on: Vec<u32>,
 }
 
@@ -27,7 +24,7 @@ impl<'a> Assignment<'a> {
         Assignment { graph, distances, cpu_of, thread_on }
     }
 
-    /// Σ weight × ns over all pairs that talk.
+    /// Σ weight × ns over all communicating pairs.
     pub fn cost(&self) -> f64 {
         self.graph
             .edges()
@@ -37,7 +34,7 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// What a thread's talk would cost on a CPU, leaving out a thread that it may change places with.
+    /// Cost of a thread's communication on a CPU, without that with thread `but`, with which it may be exchanged.
     fn cost_of(&self, thread: usize, cpu: usize, but: u32) -> f64 {
         self.graph
             .neighbours(thread)
@@ -47,8 +44,7 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// By how much the cost falls if a thread moves to a CPU, whose thread, if any, takes its place. Two that talk keep
-    /// their distance.
+    /// Reduction of the cost if a thread moves to a CPU and the thread there, if any, takes its place.
     pub fn gain(&self, thread: usize, to: usize) -> f64 {
         let from = self.cpu_of[thread] as usize;
         let other = self.thread_on[to];
@@ -72,12 +68,12 @@ impl<'a> Assignment<'a> {
     }
 }
 
-/// How many changes may be looked at; what there is of a clock where there is none.
+/// The remaining number of changes to examine, which replaces a time limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort(pub u64);
 
 impl Effort {
-    /// Takes from it what something costs; false when it is used up.
+    /// Spends the cost of an operation; false if the effort is used up.
     pub fn spend(&mut self, cost: usize) -> bool {
         let enough = self.0 > cost as u64;
         self.0 = self.0.saturating_sub(cost as u64);
@@ -87,10 +83,10 @@ impl Effort {
 
 /// Gains below this share of the cost are rounding.
 const ROUNDING: f64 = 1e-12;
-/// Neighbours of a thread that are asked for better CPUs, heaviest first.
+/// Maximum number of partners of a thread whose near CPUs are tried, heaviest first.
 const MAX_NEIGHBOURS: usize = 12;
 
-/// Exchanges until nothing helps, or the effort is spent.
+/// Exchanges until there is no gain, or the effort is spent.
 pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Effort) {
     let least = ROUNDING * assignment.cost();
     for round in 0.. {
@@ -105,7 +101,7 @@ pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Eff
     }
 }
 
-/// Each thread looks at the CPUs near those it talks to, and takes the best of them while that helps.
+/// Moves each thread to the best CPU near its partners while there is a gain.
 fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effort: &mut Effort) -> bool {
     let mut order: Vec<usize> = (0..assignment.graph.len()).collect();
     key.shuffle(&mut order);
@@ -153,7 +149,6 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
     better
 }
 
-/// Groups of one size exchange all their threads.
 fn exchange_groups(assignment: &mut Assignment<'_>, level: usize, least: f64, effort: &mut Effort) -> bool {
     let distances = assignment.distances;
     let groups = &distances.levels()[level];
@@ -195,7 +190,6 @@ fn swap(assignment: &mut Assignment<'_>, a: &[usize], b: &[usize]) {
     }
 }
 
-/// Cost of everything that is said by threads of two groups.
 fn cost_around(assignment: &Assignment<'_>, level: usize, two: [usize; 2]) -> f64 {
     let distances = assignment.distances;
     let (mut outside, mut among) = (0.0, 0.0);
@@ -208,7 +202,7 @@ fn cost_around(assignment: &Assignment<'_>, level: usize, two: [usize; 2]) -> f6
             let there = assignment.cpu_of[other as usize] as usize;
             let cost = weight * distances.ns(cpu, there);
             let inside = two.contains(&(distances.group_of(level, there) as usize));
-            // Both ends say it.
+            // Counted at both ends.
             if inside { among += cost } else { outside += cost }
         }
     }

@@ -1,50 +1,46 @@
-//! Which CPUs threads may be placed on: what is asked, and what hardware threads of a core do to each other.
+//! Selection of the available CPUs, according to constraints and the sharing of cores.
 
 use crate::infer::{Doubt, Observation, Structure, both_ways};
 use crate::{CpuId, CpuSet, Matrix, Topology};
 
-/// What may be chosen.
+/// Constraints on the selection.
 #[derive(Debug, Clone, Default)]
 pub struct Constraints {
-    /// CPUs to leave alone, such as noisy ones.
+    /// CPUs to avoid, such as noisy ones.
     pub avoid: CpuSet,
     /// Only cores of this class, by name.
     pub class: Option<String>,
-    /// Only CPUs of this memory node.
+    /// Only CPUs of this NUMA node.
     pub node: Option<u32>,
-    /// Two threads on one core.
+    /// Whether two threads may share a core.
     pub sharing: Sharing,
 }
 
 named! {
-    /// Whether two threads may share a core. They talk fastest there, and each computes at about half the speed: latency
-    /// alone would always put them together.
+    /// Whether two threads may share a core, where they communicate fastest, but each computes at about half the speed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum Sharing {
-        /// Only where there are more threads than cores.
+        /// Only if there are more threads than cores.
         #[default]
         IfNeeded = "if-needed",
-        /// Wherever latency gains.
+        /// Wherever it reduces latency.
         Allowed = "allowed",
         /// Never.
         Never = "never",
     }
 }
 
-/// Why nothing can be chosen. A whole sentence.
+/// Why no CPUs can be selected. A whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum CandidateError {
-    /// A class where all cores are alike.
     #[error("there is no core class `{class}`: all cores are alike")]
     OneClass { class: String },
-    /// A class that no CPU left is of.
     #[error("no remaining CPU is of class `{class}`; classes here: {}", known.join(" and "))]
     NoneOfClass { class: String, known: Vec<String> },
-    /// A node that no CPU left belongs to.
     #[error("no remaining CPU belongs to NUMA node {node}")]
     NoneOfNode { node: u32 },
-    /// Fewer than threads are left: cores where each thread has one to itself, else CPUs.
+    /// Too few remain: cores if each thread needs its own, otherwise CPUs.
     #[error(
         "{threads} threads need as many {}, and {} may be used",
         if *cores { "cores" } else { "CPUs" },
@@ -53,10 +49,10 @@ pub enum CandidateError {
     TooFew { threads: usize, cores: bool, left: CpuSet },
 }
 
-/// The CPUs out of `all` that fit, in the order of `all`.
+/// The CPUs of `all` that satisfy the constraints, in the order of `all`.
 ///
 /// # Errors
-/// [`CandidateError`]: nothing of that name, or too little for so many threads.
+/// [`CandidateError`]: no such class or node, or too few CPUs for the threads.
 pub fn candidates(
     topology: &Topology,
     all: &[CpuId],
@@ -97,12 +93,12 @@ pub fn candidates(
     Ok(left)
 }
 
-/// Pairs that differ by less than this factor are about as near.
+/// Maximum ratio of latencies that count as equally near.
 const AS_NEAR: f64 = 1.2;
 
-/// Of a structure whose closest pairs contradict each other, groups among these CPUs that may be cores, of which one CPU each
-/// is safe: the pairs that stand, and around a CPU that no level explains those that are as near to it as the fastest of the
-/// contradictory pairs or are one. Empty where no pair of these CPUs is contradictory.
+/// For a structure whose closest pairs are contradictory, groups of these CPUs that may be cores, so that only one CPU
+/// of each is safe: accepted pairs; and for each CPU that no level explains, the CPUs at most as far as the fastest
+/// contradictory pair, or in a contradictory pair with it. Empty if no pair of these CPUs is contradictory.
 pub fn likely_cores(
     structure: &Structure,
     observed: &Matrix<Option<Observation>>,
@@ -142,7 +138,7 @@ pub fn likely_cores(
     pairs.iter().cloned().chain(around).collect()
 }
 
-/// The second threads of cores that stay empty since there are cores enough; empty where none are left out.
+/// Second threads of cores that stay empty because there are enough cores.
 pub fn siblings_left_out(topology: &Topology, all: &[CpuId], chosen: &[CpuId]) -> CpuSet {
     let used: CpuSet = chosen.iter().copied().collect();
     let beside =
@@ -156,7 +152,6 @@ mod tests {
     use crate::topology::CoreClass;
     use crate::{Domain, Level};
 
-    /// Two fast cores with two threads each, two slow cores.
     fn topology() -> Topology {
         let domain =
             |level, list: &str, os_id| Domain { level, cpus: list.parse().unwrap(), os_id: Some(os_id) };
@@ -219,7 +214,7 @@ mod tests {
         assert!(structure.contradictory > 0, "{structure:?}");
         let all: CpuSet = "0-7".parse().unwrap();
         let cores = likely_cores(&structure, &seen, &all);
-        // CPU 3 is near to two others, and not to the CPU that is used.
+        // CPU 3 is near to two others, but not to the CPU that is used.
         let lists: Vec<String> = cores.iter().map(ToString::to_string).collect();
         assert_eq!(lists, ["0-2", "4,5", "6,7"]);
         // Without one of the CPUs of each contradictory pair nothing is in doubt.
@@ -230,7 +225,7 @@ mod tests {
 
     #[test]
     fn groups_beside_pairs_that_contradict_each_other_are_no_cores() {
-        // Groups of four, of one of which two pairs are slow, so that the other pairs make a ring.
+        // Groups of four; in one of them two pairs are slow, so that the others form a ring.
         let seen = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
             let off = ((row * 5 + column * 3) % 7) as f64 / 10.0;
             let is_near = row / 4 == column / 4 && ![(0, 1), (2, 3)].contains(&(column, row));

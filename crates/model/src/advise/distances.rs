@@ -1,51 +1,48 @@
-//! [`CpuDistances`]: the CPUs that threads may be placed on, and what talking costs between them.
+//! [`CpuDistances`]: the available CPUs, and the cost of communication between them.
 
 use crate::infer::{Observation, Suspect, both_ways};
 use crate::stats::{MadScale, mad, median};
 use crate::{CpuId, CpuSet, Matrix, Topology};
 use std::collections::BTreeMap;
 
-/// The CPUs that threads may be placed on, and what talking costs between them.
+/// The available CPUs, and the cost of communication between them.
 #[derive(Debug, Clone)]
 pub struct CpuDistances {
     cpus: Vec<CpuId>,
-    /// Row by row.
     ns: Vec<f64>,
     /// Ends of the intervals, in the same order.
     ends: Vec<[f64; 2]>,
-    /// Groups from the largest to the smallest, each level dividing the CPUs that it covers; positions.
+    /// Positions in groups, from the largest to the smallest level; each level divides the CPUs that it covers.
     levels: Vec<Vec<Vec<usize>>>,
-    /// The group of each CPU, by level.
     group_of: Vec<Vec<u32>>,
-    /// For each CPU the others, nearest first, as many as are worth a look.
+    /// For each CPU its nearest other CPUs, nearest first.
     near: Vec<Vec<u32>>,
     filled: usize,
 }
 
-/// CPUs near another that are looked at for a thread that talks there.
+/// Number of near CPUs that are tried for a thread.
 const NEAR: usize = 16;
-/// A cell without an interval is trusted at most so far: two careful runs of one machine differ by 1.5 % across reboots.
+/// Minimum relative half width of cells without intervals: careful runs differ by 1.5 % across reboots.
 const MIN_WIDTH: f64 = 0.03;
-/// The scatter of fewer cells between the same groups is that of their level.
+/// Minimum number of cells between the same groups for a scatter of their own; otherwise that of their level is used.
 const MIN_CELLS: usize = 6;
-/// No interval reaches down to zero.
+/// Maximum relative half width: no interval reaches zero.
 const MAX_WIDTH: f64 = 0.9;
-/// Half a 95 % interval, in deviations.
+/// Half width of a 95 % interval, in standard deviations.
 const REACH: f64 = 1.96;
 
-/// A pair that is too near to fit. Its value may be wrong, and as the nearest of all it would draw every thread that it can.
+/// A pair whose value is implausibly low. As the nearest pair of all it would attract as many threads as possible.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TooNear {
-    /// The two.
+    /// The pair.
     pub pair: [CpuId; 2],
     /// Its value, in the unit of the matrix.
     pub value: f64,
-    /// What the other pairs suggest, in the same unit: what counts.
+    /// The value suggested by other pairs, in the same unit, which is used instead.
     pub counted: f64,
 }
 
-/// The latencies as they count where these pairs do not fit, and the pairs that count for more than their value. One that is
-/// too far keeps it: that draws no thread.
+/// Replaces values of unfit pairs that are too low and would attract threads; also returns these pairs.
 pub fn without_too_near(
     observed: &Matrix<Option<Observation>>,
     unfit: &[Suspect],
@@ -70,9 +67,9 @@ pub fn without_too_near(
 }
 
 impl CpuDistances {
-    /// Distances of CPUs. `ns` gives what a pair costs, exactly; pairs of which nothing is known cost the median of their
-    /// rows, could cost anything that is seen, and are counted. `groups` are sets of CPUs by level, from the largest to
-    /// the smallest; CPUs outside every group of a level stand alone there.
+    /// Distances of CPUs. `ns` returns the exact cost of a pair; unknown pairs cost the median of their rows, with an
+    /// interval over all values. `groups` are sets of CPUs, from the largest to the smallest level; other CPUs are
+    /// single.
     pub fn new(
         cpus: Vec<CpuId>,
         ns: impl Fn(CpuId, CpuId) -> Option<f64>,
@@ -115,8 +112,8 @@ impl CpuDistances {
         CpuDistances { cpus, ns: costs, ends, levels, group_of, near, filled }
     }
 
-    /// Distances of measured pairs with their intervals. Where a file has none, what a cell could be is how far the cells
-    /// between the same groups lie around their median, which holds their errors and more.
+    /// Distances of measured pairs with their intervals. For a file without intervals, they are the scatter of cells
+    /// between the same groups, which includes their errors and more.
     pub fn of_observations(
         cpus: Vec<CpuId>,
         observed: &Matrix<Option<Observation>>,
@@ -130,13 +127,13 @@ impl CpuDistances {
         };
         let mut distances = CpuDistances::new(cpus, |a, b| Some(seen(a, b)?.value), groups);
         let n = distances.len();
-        // By the finest level that two CPUs share; by nothing where they share none.
+        // The finest level that two CPUs share, if any.
         let depth = |distances: &CpuDistances, a: usize, b: usize| {
             (0..distances.levels.len())
                 .rev()
                 .find(|&level| distances.group_of(level, a) == distances.group_of(level, b))
         };
-        // Between which groups of the next finer level a cell lies: groups of one level may be far apart and near.
+        // The pair of groups of the next finer level, because groups of one level may have different distances.
         let block = |distances: &CpuDistances, a: usize, b: usize| {
             let depth = depth(distances, a, b);
             let level = depth.map_or(0, |depth| (depth + 1).min(distances.levels.len().saturating_sub(1)));
@@ -182,7 +179,7 @@ impl CpuDistances {
         distances
     }
 
-    /// The same where values lie on multiples of a step, in the unit of the distances: each could be half of one off.
+    /// Widens the intervals for multiples of a step, in the unit of the distances: each may be off by half a step.
     #[must_use]
     pub fn of_steps(mut self, step: f64) -> CpuDistances {
         for (ends, &ns) in self.ends.iter_mut().zip(&self.ns) {
@@ -192,7 +189,7 @@ impl CpuDistances {
         self
     }
 
-    /// The levels that a system reports, from the largest to the smallest, each once.
+    /// The reported levels, from the largest to the smallest, without repetitions.
     pub fn groups_of(topology: &Topology) -> Vec<Vec<CpuSet>> {
         let mut groups: Vec<Vec<CpuSet>> = Vec::new();
         for level in topology.levels().into_iter().rev() {
@@ -215,24 +212,24 @@ impl CpuDistances {
         self.cpus.len()
     }
 
-    /// Whether there is no CPU.
+    /// Whether there are no CPUs.
     pub fn is_empty(&self) -> bool {
         self.cpus.is_empty()
     }
 
-    /// What a pair costs, by position.
+    /// Cost of a pair, by position.
     #[inline]
     pub fn ns(&self, a: usize, b: usize) -> f64 {
         self.ns[a * self.cpus.len() + b]
     }
 
-    /// The least that a pair could cost, by position.
+    /// Lower bound of the cost of a pair, by position.
     #[inline]
     pub fn low(&self, a: usize, b: usize) -> f64 {
         self.ends[a * self.cpus.len() + b][0]
     }
 
-    /// The most that it could cost.
+    /// Upper bound of the cost of a pair, by position.
     #[inline]
     pub fn high(&self, a: usize, b: usize) -> f64 {
         self.ends[a * self.cpus.len() + b][1]
@@ -243,23 +240,21 @@ impl CpuDistances {
         !self.levels.is_empty()
     }
 
-    /// Groups by level, largest first, by position.
     pub(super) fn levels(&self) -> &[Vec<Vec<usize>>] {
         &self.levels
     }
 
-    /// The group of a CPU in a level.
     #[inline]
     pub(super) fn group_of(&self, level: usize, cpu: usize) -> u32 {
         self.group_of[level][cpu]
     }
 
-    /// CPUs near another, nearest first.
+    /// CPUs near another one, nearest first.
     pub(super) fn near(&self, cpu: usize) -> &[u32] {
         &self.near[cpu]
     }
 
-    /// Pairs whose cost is a guess.
+    /// Number of pairs with an assumed cost.
     pub fn filled(&self) -> usize {
         self.filled
     }
@@ -278,8 +273,7 @@ impl CpuDistances {
         order
     }
 
-    /// The positions one group after another, so that neighbours in the list share least: of a level's groups each gives
-    /// one CPU before any gives a second.
+    /// The positions in an order in which neighbours share least, dealt from the groups of each level in turn.
     pub(super) fn spread(&self) -> Vec<usize> {
         let mut order = self.compact();
         for (index, level) in self.levels.iter().enumerate().rev() {
@@ -298,7 +292,6 @@ impl CpuDistances {
     }
 }
 
-/// The groups of a level, and each CPU that is in none as a group of its own.
 fn with_the_rest(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
     let mut inside = vec![false; n];
     groups.iter().flatten().for_each(|&cpu| inside[cpu] = true);
@@ -308,8 +301,8 @@ fn with_the_rest(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Gives unknown pairs the median of what the two CPUs show, or of everything; counts them. Beside it what each pair
-/// could cost: an unknown one anything from the least to the most that is seen.
+/// Sets unknown pairs to the median of the two rows, or of all, and counts them. Also returns the interval of each
+/// pair; that of unknown ones extends over all known values.
 fn fill(costs: &mut [f64], n: usize) -> (usize, Vec<[f64; 2]>) {
     let known = |row: &[f64]| row.iter().copied().filter(|cost| cost.is_finite()).collect::<Vec<f64>>();
     let rows: Vec<Option<f64>> = (0..n).map(|row| median(&known(&costs[row * n..(row + 1) * n]))).collect();
@@ -394,7 +387,6 @@ mod tests {
 
     #[test]
     fn groups_that_lie_apart_are_no_scatter() {
-        // Cores of four threads; their distance depends on which cores they are, and on nothing else.
         let cpus: Vec<CpuId> = (0..32).map(CpuId).collect();
         let cores = (0..8).map(|core| (4 * core..4 * core + 4).map(CpuId).collect()).collect::<Vec<CpuSet>>();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {

@@ -1,8 +1,8 @@
-//! [`Graph`]: which threads talk, and how much.
+//! [`Graph`]: which threads communicate, and how much.
 
 use std::collections::BTreeMap;
 
-/// Which threads talk, and how much. Undirected; weights are positive and relative to each other.
+/// Which threads communicate, and how much. Undirected; weights are positive and relative to each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     neighbours: Vec<Vec<(u32, f64)>>,
@@ -10,7 +10,7 @@ pub struct Graph {
 }
 
 named! {
-    /// A usual shape of communication.
+    /// A usual pattern of communication.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Pattern {
         /// 0 with 1, 2 with 3 …
@@ -21,29 +21,29 @@ named! {
         Pipeline = "pipeline",
         /// Each with each.
         AllToAll = "all-to-all",
-        /// None with any.
+        /// No communication.
         Independent = "independent",
     }
 }
 
-/// The most threads that a graph may have.
+/// Maximum number of threads of a graph.
 pub const MAX_THREADS: usize = 1 << 16;
 
-/// What is wrong with a file of edges. Follows "failed to".
+/// An error in a file of edges. Follows "failed to".
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("read {}: {problem}", .line.map_or_else(|| "the graph".to_owned(), |line| format!("line {line}")))]
 pub struct GraphError {
-    /// The line, counted from 1; `None` where the file as a whole is to blame.
+    /// The line, counted from 1; `None` if the error concerns the whole file.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// The problem and its solution.
     pub problem: String,
 }
 
 impl Graph {
-    /// The graph of edges between `threads` threads; equal pairs add up, edges of weight 0 say nothing.
+    /// The graph of edges between `threads` threads; weights of equal pairs are added, edges of weight 0 are ignored.
     ///
     /// # Panics
-    /// An edge names a thread that does not exist, or itself: callers have checked.
+    /// If an edge names a thread that does not exist, or connects a thread with itself: callers have checked this.
     pub fn new(threads: usize, edges: impl IntoIterator<Item = (u32, u32, f64)>) -> Graph {
         let mut merged: BTreeMap<(u32, u32), f64> = BTreeMap::new();
         for (a, b, weight) in edges {
@@ -60,7 +60,7 @@ impl Graph {
         Graph { neighbours, total }
     }
 
-    /// A usual shape with `threads` threads.
+    /// A usual pattern with `threads` threads.
     ///
     /// ```
     /// # use coretalk_model::advise::{Graph, Pattern};
@@ -81,12 +81,12 @@ impl Graph {
         Graph::new(threads, edges)
     }
 
-    /// Reads lines `a b weight`: threads counted from 0, weights from 0 up. Blank lines and what follows `#` are
-    /// left out. There are as many threads as `threads` says, or else as the edges name.
+    /// Reads lines `a b weight`: threads counted from 0, weights from 0 up. Blank lines and comments after `#` are
+    /// ignored. The number of threads is `threads`, if given, or follows from the edges.
     ///
     /// # Errors
-    /// [`GraphError`] names the line: it has no three fields, a field is no number, a thread does not exist or talks to
-    /// itself, a weight is negative or not finite; or nobody talks at all.
+    /// [`GraphError`] names the line: it does not have three fields, a field is no number, a thread does not exist or
+    /// communicates with itself, a weight is negative or not finite; or there is no communication at all.
     pub fn parse(text: &str, threads: Option<usize>) -> Result<Graph, GraphError> {
         let mut edges = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -146,22 +146,22 @@ impl Graph {
         self.neighbours.len()
     }
 
-    /// Whether there is no thread.
+    /// Whether there are no threads.
     pub fn is_empty(&self) -> bool {
         self.neighbours.is_empty()
     }
 
-    /// Sum of all weights; 0 where nobody talks.
+    /// Sum of all weights; 0 without communication.
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// Whom a thread talks to, and how much.
+    /// The threads with which a thread communicates, and the weights.
     pub fn neighbours(&self, thread: usize) -> &[(u32, f64)] {
         &self.neighbours[thread]
     }
 
-    /// Every pair that talks, once, the smaller thread first.
+    /// Every communicating pair once, the smaller thread first.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         self.neighbours.iter().enumerate().flat_map(|(a, of)| {
             of.iter().filter(move |(b, _)| a < *b as usize).map(move |&(b, weight)| (a, b as usize, weight))
@@ -169,7 +169,6 @@ impl Graph {
     }
 }
 
-/// A piece of the file as an operand of a sentence.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).collect()
 }

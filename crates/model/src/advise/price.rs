@@ -1,30 +1,27 @@
-//! [`Bracket`]: what a placement costs, and between which bounds the intervals of the cells leave it.
+//! [`Bracket`]: the cost of a placement, and its bounds according to the intervals of the cells.
 //!
-//! The best of many placements is partly the one whose cells were read too low, so an interval as of a placement chosen
-//! beforehand would be too narrow (the winner's curse, Capen, Clapp and Campbell 1971). What holds for every placement
-//! at once, however it was chosen, is what follows from all cells lying inside their intervals: a robust bound (Soyster
-//! 1973). It is wider than an interval for one placement, never narrower.
+//! The best of many placements is partly the one whose cells were read too low, so an interval for a predetermined
+//! placement would be too narrow (the winner's curse, Capen, Clapp and Campbell 1971). A robust bound (Soyster 1973)
+//! holds for all placements at once while all cells are inside their intervals; it is at least as wide.
 
 use super::{CpuDistances, Graph};
 
-/// A value, and the bounds that hold while every cell lies in its interval.
+/// A value, and its bounds while every cell is in its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
-    /// At the values of the cells.
+    /// The value at the values of the cells.
     pub point: f64,
-    /// The least that the intervals allow.
+    /// Lower bound over the intervals.
     pub low: f64,
-    /// The most that they allow.
+    /// Upper bound over the intervals.
     pub high: f64,
 }
 
 impl Bracket {
-    /// What a pair of CPUs costs, by position.
     pub(super) fn of_pair(distances: &CpuDistances, a: usize, b: usize) -> Bracket {
         Bracket { point: distances.ns(a, b), low: distances.low(a, b), high: distances.high(a, b) }
     }
 
-    /// Value by value, each bound with its like.
     pub(super) fn with(self, other: Bracket, of: impl Fn(f64, f64) -> f64) -> Bracket {
         Bracket {
             point: of(self.point, other.point),
@@ -34,12 +31,12 @@ impl Bracket {
     }
 }
 
-/// Which share of everything that is said each pair of CPUs carries; below the diagonal, row by row.
+/// The share of the communication on each pair of CPUs; below the diagonal, row by row.
 #[derive(Debug, Clone)]
 pub(super) struct Traffic(Vec<f64>);
 
 impl Traffic {
-    /// Threads on CPUs; `None` where nobody talks.
+    /// Traffic of threads on CPUs; `None` without communication.
     pub fn of(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Traffic> {
         let mut shares = vec![0.0; distances.len() * distances.len().saturating_sub(1) / 2];
         for (a, b, weight) in graph.edges() {
@@ -49,13 +46,13 @@ impl Traffic {
         (graph.total() > 0.0).then_some(Traffic(shares))
     }
 
-    /// Every pair alike: the mean over all placements, which is what threads can expect that live just anywhere.
+    /// Equal shares of all pairs: the mean over all placements, which is the expectation for random ones.
     pub fn anywhere(distances: &CpuDistances) -> Traffic {
         let pairs = distances.len() * distances.len().saturating_sub(1) / 2;
         Traffic(vec![1.0 / pairs as f64; pairs])
     }
 
-    /// What is said, in the unit of the distances.
+    /// Mean latency of the communication, in the unit of the distances.
     pub fn price(&self, distances: &CpuDistances) -> Bracket {
         Bracket {
             point: self.sum(distances, CpuDistances::ns),
@@ -64,7 +61,7 @@ impl Traffic {
         }
     }
 
-    /// How much more `other` costs, as a share: 0.5 is half as much again. Cells that both use move both.
+    /// Additional relative cost of `other`: 0.5 is half as much again. Errors of common cells affect both.
     pub fn excess(&self, other: &Traffic, distances: &CpuDistances) -> Bracket {
         let point = other.sum(distances, CpuDistances::ns) / self.sum(distances, CpuDistances::ns);
         let most = other.extreme(self, distances, point, CpuDistances::high, CpuDistances::low);
@@ -72,7 +69,7 @@ impl Traffic {
         Bracket { point: point - 1.0, low: least.min(point) - 1.0, high: most.max(point) - 1.0 }
     }
 
-    /// The extreme of `self ÷ other` while every cell lies in its interval: cells that push the quotient are at one end
+    /// The extreme of `self ÷ other` over the intervals of the cells: cells that increase the quotient are at one end
     /// of theirs, the others at the other (a fractional programme, Dinkelbach 1967).
     fn extreme(&self, other: &Traffic, distances: &CpuDistances, start: f64, pushes: End, pulls: End) -> f64 {
         let mut quotient = start;
@@ -113,10 +110,8 @@ impl Traffic {
     }
 }
 
-/// A value of a pair of CPUs.
 type End = fn(&CpuDistances, usize, usize) -> f64;
 
-/// Where a pair stands below the diagonal.
 fn pair_index(row: usize, column: usize) -> usize {
     row * (row - 1) / 2 + column
 }
@@ -127,7 +122,6 @@ mod tests {
     use crate::infer::Observation;
     use crate::{CpuId, Matrix};
 
-    /// 0–1 and 2–3 cost 20, all else 80; everything ± 10 %.
     fn distances() -> CpuDistances {
         let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {
@@ -153,7 +147,7 @@ mod tests {
         let traffic = |cpus: &[u32]| Traffic::of(&graph, &distances, cpus).unwrap();
         let same = traffic(&[0, 1, 2]).excess(&traffic(&[2, 1, 0]), &distances);
         assert_eq!((same.point, same.low, same.high), (0.0, 0.0, 0.0));
-        // 0–1 in both; 1–2 at 80 against 1–3 at 80: apart by 16 of about 100 either way.
+        // 0–1 is common; 1–2 at 80 against 1–3 at 80: they may differ by 16 of about 100 either way.
         let near = traffic(&[0, 1, 2]).excess(&traffic(&[0, 1, 3]), &distances);
         assert!(near.point == 0.0 && near.low < -0.1 && near.high > 0.1, "{near:?}");
         let only_far = traffic(&[0, 1, 2]).excess(&traffic(&[0, 2, 1]), &distances);

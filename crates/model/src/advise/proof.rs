@@ -1,36 +1,35 @@
-//! [`Claim`] and [`Proof`]: what is predicted of placements, and that held against work that ran on them.
+//! [`Claim`]: the predicted speed of placements. [`Proof`]: its comparison with runs of real work.
 
 use super::{Advice, Bracket, CpuDistances, Graph, Pattern};
 use crate::CpuId;
 use crate::place::{ALPHA, Comparison, WorkloadKind};
 use crate::stats::Estimate;
 
-/// A prediction of whole work is met within so much: between two messages work does a little of its own, which no
-/// latency holds.
+/// Tolerance of a prediction: between messages, threads do work that latencies do not include.
 const TOLERANCE: f64 = 0.10;
 
-/// Placements of the same threads that work runs on, the advised one first.
+/// Placements of the same threads for a test run, the advised one first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// The work that stands for what the threads say.
+    /// The workload with the communication pattern of the threads.
     pub work: WorkloadKind,
-    /// The advised placement, then every usual one on other CPUs or in another order.
+    /// The advised placement, followed by usual ones with other CPUs or another order.
     pub arms: Vec<ClaimArm>,
 }
 
-/// A placement that work runs on.
+/// A placement for a test run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimArm {
-    /// What it is called: several names where usual placements mean the same CPUs in the same order.
+    /// Its names: several if usual placements have the same CPUs in the same order.
     pub names: Vec<&'static str>,
     /// The CPU of each thread.
     pub cpus: Vec<CpuId>,
-    /// How many times as fast the work is expected to run on the advised placement; exactly 1 for that itself.
+    /// Predicted speed of the advised placement relative to this one; exactly 1 for the advised placement.
     pub predicted: Bracket,
 }
 
 impl ClaimArm {
-    /// Its names as one, for comparisons.
+    /// Its names joined, for comparisons.
     pub fn name(&self) -> String {
         self.names.join("+")
     }
@@ -40,10 +39,10 @@ impl ClaimArm {
 pub const ADVISED: &str = "advised";
 
 impl Claim {
-    /// What has to run to prove an advice.
+    /// The runs that are needed to prove an advice.
     ///
     /// # Errors
-    /// A sentence without its end: no work stands for the graph, or there is no other placement to compare with.
+    /// A sentence without its end: no workload matches the graph, or there is no other placement to compare with.
     pub fn of(
         advice: &Advice,
         graph: &Graph,
@@ -70,7 +69,7 @@ impl Claim {
                 continue;
             }
             let Some(theirs) = cost(&baseline.cpus) else { continue };
-            // All that is said, one after the other, is what the advice is priced by: cells that both use cancel there.
+            // With a single part, the excess of the advice applies, in which cells common to both placements cancel.
             let together = baseline.excess.filter(|_| mine.parts == 1);
             let predicted = together
                 .map_or_else(|| mine.times(&theirs), |excess| one.with(excess, |one, excess| one + excess));
@@ -82,7 +81,7 @@ impl Claim {
         Ok(Claim { work, arms })
     }
 
-    /// What the runs say about each placement but the advised one. `comparison` has the arms of this claim in this order.
+    /// The result for each placement but the advised one. `comparison` has the arms of this claim in this order.
     pub fn proof(&self, comparison: &Comparison) -> Proof {
         let shift = |arm: usize| comparison.pairs.iter().find(|pair| (pair.a, pair.b) == (0, arm));
         let held = (1..self.arms.len()).map(|arm| {
@@ -96,49 +95,49 @@ impl Claim {
     }
 }
 
-/// What came out: a line for each placement that the advised one was held against.
+/// The results, one for each placement with which the advised one was compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// The work that ran.
+    /// The workload that ran.
     pub work: WorkloadKind,
-    /// In the order of the claim.
+    /// The results, in the order of the claim.
     pub held: Vec<Against>,
 }
 
-/// The advised placement against another one.
+/// Comparison of the advised placement with another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Against {
-    /// The other placement, and what was predicted.
+    /// The other placement and its prediction.
     pub arm: ClaimArm,
-    /// How many times as fast the work ran on the advised placement; `None` where too few runs were made.
+    /// Measured speed of the advised placement relative to the other one; `None` with too few runs.
     pub measured: Option<Estimate>,
-    /// Of the test that there is no difference, corrected for all placements.
+    /// P-value of "no difference", corrected for the number of placements.
     pub p_value: Option<f64>,
-    /// What follows.
+    /// The verdict.
     pub verdict: ProofVerdict,
 }
 
 named! {
-    /// How a prediction fared.
+    /// The verdict on a prediction.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ProofVerdict {
-        /// What was measured is what was predicted.
+        /// The measured ratio matches the prediction.
         AsPredicted = "as-predicted",
-        /// The advised placement is faster, by less than predicted.
+        /// The advised placement is faster, but by less than predicted.
         Less = "less",
-        /// It is faster by more than predicted.
+        /// The advised placement is faster by more than predicted.
         More = "more",
-        /// A gain was predicted, and there is none of that size, nor is any shown.
+        /// A gain was predicted, but one of that size is excluded, and none is shown.
         Absent = "absent",
-        /// The other placement is faster, and that was not predicted.
+        /// The other placement is faster, which was not predicted.
         Contradicted = "contradicted",
-        /// The runs leave both open: what was predicted, and no difference.
+        /// The runs exclude neither the prediction nor equality.
         CannotTell = "cannot-tell",
     }
 }
 
 impl ProofVerdict {
-    /// A difference is shown where the test says so at the level of comparisons and the interval leaves 1 out.
+    /// A difference is shown if the test is significant at the level of comparisons and the interval excludes 1.
     fn of(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> ProofVerdict {
         let (Some(measured), Some(p_value)) = (measured, p_value) else { return ProofVerdict::CannotTell };
         let is_shown = p_value <= ALPHA && !(measured.low <= 1.0 && measured.high >= 1.0);
@@ -158,13 +157,13 @@ impl ProofVerdict {
     }
 }
 
-/// From other ÷ advised − 1 of a rate to advised ÷ other.
+/// Converts other ÷ advised − 1 of a rate to advised ÷ other.
 fn as_times(share: &Estimate) -> Estimate {
     let times = |share: f64| 1.0 / (1.0 + share);
     Estimate { point: times(share.point), low: times(share.high), high: times(share.low), ..*share }
 }
 
-/// The workload whose threads talk as a graph says: of the pattern that was named, or of one with the same edges.
+/// The workload with the communication of a graph: that of the named pattern, or of one with the same edges.
 pub fn stand_in(graph: &Graph, named: Option<Pattern>) -> Option<WorkloadKind> {
     let mut first = graph.edges().map(|(_, _, weight)| weight);
     let weight = first.next()?;
@@ -187,17 +186,17 @@ fn workload(pattern: Pattern) -> Option<WorkloadKind> {
     }
 }
 
-/// What the messages of a unit of work take, as far as they decide how fast it goes.
+/// Time of the messages of a unit of work, as far as it determines the speed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cost {
-    /// Of how many parts that run side by side the slowest decides.
+    /// Number of parallel parts, of which the slowest determines the time.
     parts: usize,
     ns: Bracket,
 }
 
 impl Cost {
-    /// A token goes round one hop at a time: the sum of all. A pipeline moves as fast as its slowest link. In a phase of
-    /// all to all every thread hears each other: the thread whose messages take longest decides.
+    /// A token goes round one hop at a time: the sum of all. A pipeline is as fast as its slowest link. In a phase of
+    /// all-to-all every thread hears each other: the thread whose messages take longest decides.
     fn of(work: WorkloadKind, graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> Option<Cost> {
         let at: Option<Vec<usize>> =
             cpus.iter().map(|cpu| distances.cpus().iter().position(|known| known == cpu)).collect();
@@ -215,7 +214,6 @@ impl Cost {
         Some(Cost { parts: parts.len(), ns: parts.into_iter().reduce(slowest)? })
     }
 
-    /// How many times as long `other` takes.
     fn times(&self, other: &Cost) -> Bracket {
         Bracket {
             point: other.ns.point / self.ns.point,
@@ -238,7 +236,6 @@ mod tests {
     use crate::infer::Observation;
     use crate::tests::between;
 
-    /// Even CPUs are near each other, and odd ones; `across` between them.
     fn distances(across: f64) -> CpuDistances {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {
@@ -255,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_workload_is_predicted_by_what_decides_its_speed() {
-        // By number, 4 threads on 0 1 2 3: every link of a ring is far, but all to all also hears one that is near.
+        // With 4 threads on 0 1 2 3, every link of a ring is far, but each thread of all-to-all also has a near one.
         for (pattern, expected) in
             [(Pattern::Ring, 4.0), (Pattern::Pipeline, 4.0), (Pattern::AllToAll, 180.0 / 60.0)]
         {
@@ -280,7 +277,7 @@ mod tests {
             claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no built-in workload has this pattern")
         );
         assert!(claim(Pattern::Independent, 4, 80.0).unwrap_err().contains("do not talk"));
-        // Two that talk are a ring of two.
+        // Two communicating threads are a ring of two.
         assert_eq!(claim(Pattern::Pairs, 2, 80.0).unwrap().work, WorkloadKind::Ring);
         let uneven = Graph::new(3, [(0, 1, 1.0), (1, 2, 2.0)]);
         assert_eq!(stand_in(&uneven, None), None);

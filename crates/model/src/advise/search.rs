@@ -1,18 +1,16 @@
-//! Where the search begins, with simple orders, greedy growth, and multisection of the threads over the tree of groups; and
-//! where it ends: the best placement of all, where few threads leave few enough to look at, and a bound that none can go
-//! below.
+//! The start of the search: simple orders, greedy growth, and multisection of the threads over the tree of groups. Its
+//! end: the optimal placement, if there are few enough to check all, and a lower bound of the cost.
 
 use super::assignment::{Effort, NONE};
 use super::{CpuDistances, Graph};
 use std::collections::BTreeMap;
 
-/// The first threads on the first CPUs of an order.
 pub(super) fn in_order(threads: usize, order: &[usize]) -> Vec<u32> {
     order.iter().take(threads).map(|&cpu| cpu as u32).collect()
 }
 
-/// Fills CPUs in the order of the structure, each with the thread that talks most, in savings against the farthest
-/// pair, to those that are placed; where none does, with the one that talks most at all.
+/// Fills CPUs in the order of the structure, each with the thread that saves most, relative to the farthest pair, by
+/// its communication with placed threads; if none does, with the thread that communicates most.
 pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let n = graph.len();
     let farthest =
@@ -31,7 +29,7 @@ pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
         };
         let open = (0..n).filter(|&thread| cpu_of[thread] == NONE);
         let scored = open.map(|thread| (saved(thread), talk[thread], thread));
-        // Of equals the one that says most, then the first.
+        // Ties: the thread that communicates most, then the first.
         let best = scored.max_by(|x, y| x.0.total_cmp(&y.0).then(x.1.total_cmp(&y.1)).then(y.2.cmp(&x.2)));
         if let Some((_, _, thread)) = best {
             cpu_of[thread] = cpu as u32;
@@ -40,8 +38,8 @@ pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     cpu_of
 }
 
-/// Recursive multisection: the threads are divided among the groups of the largest level so that little is said across,
-/// and each group's threads among the groups inside it (Kernighan and Lin 1970 for the exchanges; the recursion over
+/// Recursive multisection: the threads are divided among the groups of the largest level with little communication
+/// across, and those of each group among the groups inside it (exchanges after Kernighan and Lin 1970; recursion over
 /// the tree of the machine as in Scotch, Pellegrini and Roman 1996).
 pub(super) fn multisection(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let mut cpu_of = vec![NONE; graph.len()];
@@ -83,7 +81,7 @@ fn divide(
     }
 }
 
-/// Parts of the sizes of the groups, each grown from a seed by who talks most to it; the last ones may stay empty.
+/// Parts with the sizes of the groups, each grown from a seed by its communication; the last ones may stay empty.
 fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> {
     let mut open = vec![false; graph.len()];
     for &thread in threads {
@@ -104,7 +102,8 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
                     .sum()
             };
             let candidates = threads.iter().copied().filter(|&thread| open[thread as usize]);
-            // Whom the part draws most, against what else draws it; a seed is whom the fewest others draw.
+            // Prefers threads with the most communication with the part relative to others; a seed has the least with
+            // others.
             let scored = candidates.map(|thread| {
                 let elsewhere = talk(thread as usize);
                 let drawn = pull[thread as usize];
@@ -126,12 +125,11 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
     parts
 }
 
-/// Passes of exchanges between parts: more change little.
+/// Maximum number of passes of exchanges between parts; more change little.
 const PASSES: usize = 8;
-/// Threads of a part that are tried for an exchange with another part, most willing first.
+/// Number of threads of a part that are tried for an exchange with another part, best first.
 const WILLING: usize = 16;
 
-/// Exchanges threads between parts while less is said across.
 fn exchange(graph: &Graph, mut parts: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     let mut part_of = vec![NONE; graph.len()];
     for (index, part) in parts.iter().enumerate() {
@@ -192,8 +190,8 @@ fn replace(part: &mut [u32], old: u32, new: u32) {
     }
 }
 
-/// Looks at every placement that could be better than `known` (depth first, with a bound: branch and bound, Land and
-/// Doig 1960). The better one, if there is; and whether every one was looked at.
+/// Searches all placements that could be better than `known` (branch and bound, Land and Doig 1960). Returns a better
+/// one, and whether the search was complete.
 pub(super) fn exact(
     graph: &Graph,
     distances: &CpuDistances,
@@ -204,7 +202,7 @@ pub(super) fn exact(
     let cheapest = (0..distances.len())
         .flat_map(|a| (0..a).map(move |b| distances.ns(a, b)))
         .fold(f64::INFINITY, f64::min);
-    // Those that talk most first: their cost is known early.
+    // Threads with most communication first, so that most of the cost is known early.
     let mut order: Vec<usize> = (0..n).collect();
     let talk = |thread: usize| graph.neighbours(thread).iter().map(|(_, weight)| weight).sum::<f64>();
     order.sort_by(|&a, &b| talk(b).total_cmp(&talk(a)));
@@ -234,7 +232,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// False when the effort was spent before everything was looked at.
+    /// Returns false if the effort was spent before the search was complete.
     fn descend(&mut self, depth: usize, cost: f64, open: f64, effort: &mut Effort) -> bool {
         let Some(&thread) = self.order.get(depth) else {
             self.best = cost;
@@ -276,13 +274,12 @@ impl Search<'_> {
     }
 }
 
-/// Steps above which only the cheap bound is taken: a dense graph of a thousand different threads would take seconds.
+/// Steps above which only the cheap bound is computed: a dense graph of a thousand threads would take seconds.
 const MAX_STEPS: usize = 200_000_000;
 
-/// Least cost, Σ weight × latency at the low ends of the intervals, that any placement could have. The larger of two
-/// bounds: the heaviest pairs of threads on the cheapest pairs of CPUs; and each thread on the CPU where talking to its
-/// neighbours as if they were the nearest CPUs costs least, threads that say the same on different CPUs (after Gilmore
-/// 1962 and Lawler 1963, with the assignment left to threads that are alike).
+/// Lower bound of the cost of any placement, Σ weight × latency at the low ends of the intervals: the larger of the
+/// heaviest pairs of threads on the cheapest pairs of CPUs, and each thread on the CPU with the nearest CPUs, equal
+/// threads on different CPUs (after Gilmore 1962 and Lawler 1963, with an assignment of equal threads only).
 pub(super) fn least_cost(graph: &Graph, distances: &CpuDistances) -> f64 {
     cheapest_pairs(graph, distances).max(nearest_cpus(graph, distances))
 }
@@ -301,7 +298,7 @@ fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
     for thread in 0..graph.len() {
         let mut weights: Vec<f64> = graph.neighbours(thread).iter().map(|(_, weight)| *weight).collect();
         weights.sort_by(|x, y| y.total_cmp(x));
-        // Positive numbers and their bits have one order.
+        // Positive numbers have the same order as their bits.
         *alike.entry(weights.into_iter().map(f64::to_bits).collect()).or_default() += 1;
     }
     if alike.keys().map(Vec::len).sum::<usize>() * distances.len() > MAX_STEPS {
@@ -324,7 +321,7 @@ fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
         costs.sort_by(f64::total_cmp);
         twice += costs.iter().take(count).sum::<f64>();
     }
-    // Both ends say it.
+    // Each edge is counted at both ends.
     twice / 2.0
 }
 
@@ -353,7 +350,7 @@ mod tests {
                     let bound = least_cost(&graph, &distances);
                     assert!(bound <= cost * (1.0 + 1e-9), "{pattern:?} of {threads}: {bound} above {cost}");
                     let reached = (bound - cost).abs() < 1e-9 * cost;
-                    // That twelve that all talk do not fit into one half it does not see.
+                    // The bound does not see that twelve threads of all-to-all do not fit into one half.
                     let seen = threads <= 8 || pattern == Pattern::Pairs;
                     assert!(!exact || !seen || reached, "{pattern:?} of {threads}: {bound} of {cost}");
                 }
