@@ -1,7 +1,7 @@
-//! Doubts about matrices of other tools, from the numbers alone.
+//! Checks of matrices of other tools, from the numbers alone.
 //!
-//! Each check says what it saw in which cells, and nothing where it cannot know: thresholds lie where the published
-//! files that are known to be clean and those known to be spoilt come apart, with room on both sides.
+//! Each check names the affected cells, and reports nothing if it cannot decide: thresholds separate the published
+//! files that are known to be clean from those known to be faulty, with a margin on both sides.
 
 mod checks;
 pub mod comb;
@@ -14,7 +14,7 @@ use crate::infer::{Observation, Structure, Suspect, infer, infer_of_step};
 use crate::stats::median_of_sorted;
 use crate::{CpuId, CpuSet, Matrix};
 
-/// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
+/// All problems of a matrix, gravest kinds first.
 ///
 /// ```
 /// # use coretalk_model::{formats::read_matrices, lint::{Kind, lint}};
@@ -28,7 +28,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     if view.sorted.is_empty() {
         return doubts;
     }
-    // What `topology` says of the same numbers.
+    // The same inference as in `topology`.
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let plain = infer(&observed).ok();
     let step = step_beside(plain.as_ref(), &view, imported.printed);
@@ -46,14 +46,13 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     doubts
 }
 
-/// The step of the clock behind the values of a matrix, in its unit; `None` where they show none. What [`lint`] reports,
-/// without the other checks.
+/// The step of the clock behind the values of a matrix, in its unit, if any, as reported by [`lint`].
 pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
     let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
     step_beside(structure.as_ref(), &View::new(imported), imported.printed)
 }
 
-/// The step that doubts name; `None` where they name none.
+/// The step that the findings name, if any.
 pub fn step_of(doubts: &[Doubt]) -> Option<f64> {
     doubts.iter().find_map(|doubt| match doubt {
         Doubt::ClockComb { step, .. } => Some(*step),
@@ -61,8 +60,8 @@ pub fn step_of(doubts: &[Doubt]) -> Option<f64> {
     })
 }
 
-/// The step of values that show this structure, each level of which may be a multiple by nature; one or two CPUs that are
-/// slower to everybody, or most of whose pairs do not fit, have latencies of their own on each level.
+/// The step of values with this structure. Each level may be a multiple by nature; one or two CPUs that are slower to
+/// all others, or most of whose pairs do not fit, have latencies of their own on each level.
 fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed) -> Option<f64> {
     let Some(structure) = structure else { return comb::step(&view.sorted, printed, 1) };
     let odd = match checks::odd_cpus(view, Some(structure)) {
@@ -72,26 +71,23 @@ fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed)
     let unfit = |cpu: CpuId| structure.unfit().filter(|cell| cell.pair.contains(&cpu)).count();
     let is_own = |cpu: CpuId| odd.contains(cpu) || 2 * unfit(cpu) >= structure.cpus.len();
     let own = structure.cpus.iter().filter(|&&cpu| is_own(cpu)).count();
-    // Where many are, it is the clock that does not fit.
+    // With many such CPUs, it is the clock that does not fit.
     let own = if own > checks::MAX_ODD { 0 } else { own };
     comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + own))
 }
 
-/// Pairs that the inference could not fit in.
 fn unfit(structure: &Structure) -> Option<Doubt> {
     let cells: Vec<Suspect> = structure.unfit().copied().collect();
     (!cells.is_empty()).then_some(Doubt::Unfit { cells, has_groups: !structure.levels.is_empty() })
 }
 
-/// A matrix as the checks look at it: one value for each pair, and what all of them are like.
 struct View<'a> {
-    /// As read.
     matrix: &'a Matrix<Option<f64>>,
-    /// Mean of both directions by row and column; NaN on the diagonal and where there is no value above 0.
+    /// Mean of both directions by row and column; NaN on the diagonal and without a value above 0.
     both: Vec<Vec<f64>>,
-    /// Every value above 0, one for each pair, rising.
+    /// Every value above 0, one for each pair, ascending.
     sorted: Vec<f64>,
-    /// Their median; NaN where there is none.
+    /// Their median; NaN without values.
     median: f64,
 }
 
@@ -129,7 +125,6 @@ impl<'a> View<'a> {
         [self.cpu(a.min(b)), self.cpu(a.max(b))]
     }
 
-    /// Every pair with a value above 0.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         (0..self.len())
             .flat_map(|row| (0..row).map(move |column| (row, column)))
@@ -137,14 +132,12 @@ impl<'a> View<'a> {
             .filter(|(_, _, ns)| ns.is_finite())
     }
 
-    /// The values of a row, rising.
     fn row(&self, position: usize) -> Vec<f64> {
         let mut row: Vec<f64> = self.both[position].iter().copied().filter(|ns| ns.is_finite()).collect();
         row.sort_unstable_by(f64::total_cmp);
         row
     }
 
-    /// The nearest CPU and its value.
     fn nearest(&self, position: usize) -> Option<(usize, f64)> {
         let row = self.both[position].iter().copied().enumerate().filter(|(_, ns)| ns.is_finite());
         row.min_by(|x, y| x.1.total_cmp(&y.1))

@@ -1,8 +1,6 @@
-//! Checks of cells that cannot be: 0, faster than any hardware, far beyond all others, or not there; of two directions of a
-//! pair that differ, where a round trip has none; of halves of a machine; of odd CPUs; of copies; and of threads that were not pinned:
-//! there the cell says which names the threads had, not where they were. Where threads stay, a CPU's row resembles that of
-//! its neighbours, and whoever is near to two CPUs finds those near to each other. Where the scheduler moves them, neither
-//! holds.
+//! Checks of a matrix: impossible or missing cells, differing directions of a pair, halves of a machine, odd CPUs,
+//! copies, and threads that were not pinned. Pinned threads give neighbouring CPUs similar rows, and two CPUs near to a
+//! third are near to each other; threads that the scheduler moves do neither.
 
 use super::View;
 use super::finding::Doubt;
@@ -12,10 +10,9 @@ use crate::infer::{Shape, Structure};
 use crate::stats::{MadScale, mad, mean, median, median_in_place, median_of_sorted, quantile_of_sorted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// No two CPUs hand a line over in less: the fastest published pair, two threads of one core, has 4.1 ns.
+/// Minimum latency of any pair of CPUs: the fastest published pair, two threads of one core, has 4.1 ns.
 const FASTEST_NS: f64 = 2.0;
-/// In one machine the slowest pair has less than a hundred times the median: 883 against 683 ns on the slowest file
-/// known, 208 against 195 on the usual one.
+/// Maximum ratio to the median in one machine: 883 against 683 ns in the slowest known file, usually 208 against 195.
 const FAR_BEYOND: f64 = 20.0;
 
 pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<Doubt> {
@@ -55,11 +52,10 @@ pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<Doubt> {
     doubts
 }
 
-/// A file that keeps both directions repeats within 1 % where its pairs were measured well.
+/// Minimum typical difference of directions: in well measured files they repeat within 1 %.
 const TYPICAL: f64 = 0.02;
-/// A single pair that differs by half is no noise.
+/// Minimum difference of a single pair that is not noise.
 const SINGLE: f64 = 0.5;
-/// Pairs that are named.
 const NAMED: usize = 8;
 
 pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<Doubt> {
@@ -91,20 +87,18 @@ pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<Doubt> {
     Some(Doubt::Asymmetry { typical: typical.exp(), cells: cells.collect(), worst: worst.exp() })
 }
 
-/// Fewer CPUs do not make two halves with structure inside.
 const MIN_CPUS_OF_HALVES: usize = 16;
-/// What is seen of each CPU: in the half that is clean, two fifths of all others are near enough.
+/// Quantile that represents each CPU: in the clean half, two fifths of all others are near enough.
 const LOW: f64 = 0.4;
-/// Halves are separated by a gap in that. Files without taint have at most 1.09 at equal halves (86 files), tainted
-/// ones 1.15 to 1.79.
+/// Minimum gap between the halves: untainted files have at most 1.09 (86 files), tainted ones 1.15 to 1.79.
 const GAP: f64 = 1.12;
-/// Sizes of the halves may differ by so much of all CPUs.
+/// Maximum difference between the sizes of the halves, as a share of all CPUs.
 const UNEQUAL: f64 = 0.05;
-/// Far pairs of the clean half, against pairs across: 0.53 to 0.81 where homes are tainted.
+/// Maximum ratio of far pairs of the clean half to pairs across: 0.53 to 0.81 with tainted homes.
 const CLEAN: f64 = 0.85;
-/// Far pairs of the tainted half, against pairs across: 0.93 to 1.04.
+/// Ratio of far pairs of the tainted half to pairs across: 0.93 to 1.04 with tainted homes.
 const AS_ACROSS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
-/// Cores of two kinds are slow for another reason: their nearest CPUs differ too.
+/// Maximum ratio between the halves' nearest pairs, which also differ with cores of two kinds.
 const ALIKE: f64 = 1.5;
 
 pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
@@ -153,20 +147,20 @@ pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
 }
 
 const MIN_CPUS_OF_ROWS: usize = 6;
-/// CPU 0 and its nearest, against the nearest pairs of others: 1.48 to 2.57 where the tool's main thread disturbed it,
-/// at most 1.31 otherwise, on a core of another kind.
+/// Minimum ratio of CPU 0 and its nearest to other nearest pairs: 1.48 to 2.57 where the tool's main thread disturbed
+/// it, otherwise at most 1.31.
 const FIRST: f64 = 1.4;
-/// Others' nearest pairs have to agree within this, in so many of a hundred, to be a measure.
+/// Other nearest pairs must agree within the first share, in at least the second share of cases, to be a reference.
 const AGREEMENT: f64 = 0.2;
 const AGREEING: f64 = 0.7;
-/// A row this much slower than the median row …
+/// Minimum ratio of an odd row to the median row.
 const ODD: f64 = 1.35;
-/// … and so many deviations of all rows away is odd …
+/// Minimum distance of an odd row, in deviations of all rows.
 const DEVIATIONS: f64 = 6.0;
-/// … where no more than so many are: more are a kind of core.
+/// Maximum number of odd rows: more are a kind of core.
 pub(super) const MAX_ODD: usize = 2;
 
-/// CPU 0 with its nearest CPU. Values on a lattice are not taken apart by less than one and a half steps.
+/// Checks CPU 0 and its nearest CPU. Values on a lattice must differ by more than one and a half steps.
 pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     let n = view.len();
     let first = view.matrix.position(CpuId(0))?;
@@ -181,16 +175,15 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     let usual = median(&others)?;
     let agreeing = others.iter().filter(|ns| (*ns / usual - 1.0).abs() <= AGREEMENT).count();
     let clear = value - usual > 1.5 * step.unwrap_or(0.0);
-    // A CPU without a near one of its own is alone in its core or cluster, and no anomaly.
+    // A CPU without a near one is alone in its core or cluster, and no anomaly.
     let together = value < 0.75 * median(&view.row(first))?;
     let found =
         value >= FIRST * usual && clear && together && agreeing as f64 >= AGREEING * others.len() as f64;
     found.then(|| Doubt::FirstCpu { pair: view.pair(first, sibling), value, usual })
 }
 
-/// CPUs slower to everybody: to near ones, to most and to far ones, so that no single cell decides. Where all others are in
-/// one group, "everybody" is only what lies outside their own: a small cluster beside a large one is as far from it as two
-/// clusters are.
+/// Finds CPUs that are slower to near, most and far ones, so that no single cell decides. If all others are in one
+/// group, a small cluster next to a large one looks the same, and nothing is reported for CPUs that may form a group.
 pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     if view.len() < MIN_CPUS_OF_ROWS {
         return None;
@@ -217,7 +210,7 @@ pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option
             is_hint || known.nearest_level(a, b).is_some()
         })
     };
-    // Without a value of their own nothing shows whether two are a group.
+    // Without a cell of their own, two CPUs may be a group.
     let may_be_a_group = odd.len() > 1 && (is_together(odd[0], odd[1]) || view.both[odd[0]][odd[1]].is_nan());
     let (with, others): (Vec<_>, Vec<_>) = view
         .pairs()
@@ -234,27 +227,26 @@ pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option
 }
 
 const MIN_CPUS_OF_A_MESH: usize = 6;
-/// Beyond, so many CPUs are looked at: rows are compared in the third power of their number.
+/// Maximum number of CPUs examined: comparing rows takes cubic time.
 const MAX_CPUS: usize = 128;
-/// Rows of so many similar CPUs predict a cell.
+/// Number of similar rows that predict a cell.
 const SIMILAR: usize = 3;
-/// Share of the variation that similar rows predict where CPUs mean something: 0.3 and more in published files with
-/// twelve CPUs or more whose pairs are no cliques.
+/// Minimum share of variation that similar rows predict for pinned threads; at least 0.3 in published files of this
+/// kind.
 const PREDICTED: f64 = 0.25;
-/// Values that differ less, without the twentieth that differs most, are one level with its noise: 2.2 % on a flat
-/// machine of six cores, 3.3 % and more where threads wandered.
+/// Minimum spread without the most deviating twentieth: 2.2 % on a flat machine, at least 3.3 % with moving threads.
 const SPREAD: f64 = 0.03;
 const STRAYS: f64 = 0.05;
-/// A pair is fast below this share of the median.
+/// Maximum ratio of a fast pair to the median.
 const FAST: f64 = 0.78;
-/// Of the triples of CPUs with two fast pairs, the share whose third pair is not fast.
+/// Minimum share of triples of CPUs with two fast pairs whose third pair is not fast.
 const OPEN: f64 = 0.5;
 const MIN_FAST: usize = 3;
 
-/// `structure` is what the same numbers show of groups: threads that wander leave none.
+/// `structure` is inferred from the same numbers: moving threads leave none.
 pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     let n = view.len();
-    // Cells that are all alike have no structure that wandering could hide.
+    // Equal cells have no structure that moving threads could hide.
     let is_told = |structure: &Structure| matches!(structure.shape, Shape::Grouped | Shape::Uniform { .. });
     if n < MIN_CPUS_OF_A_MESH || structure.is_some_and(is_told) {
         return None;
@@ -289,12 +281,12 @@ pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option
         }
     }
     let no_cliques = fast_pairs.len() >= MIN_FAST && opened as f64 > OPEN * triples as f64;
-    // What `topology` says of the same values.
+    // The same spread as `topology` states for these values.
     let spread = structure.and_then(Structure::scatter).unwrap_or(spread);
     (no_cliques || fast_pairs.is_empty()).then_some(Doubt::Unpinned { predicted, spread, open })
 }
 
-/// How much of the variation of the cells the rows of similar CPUs predict: 1 − Σ|x − predicted| ÷ Σ|x − median|.
+/// Share of the variation of the cells that rows of similar CPUs predict: 1 − Σ|x − predicted| ÷ Σ|x − median|.
 fn predicted(logs: &[Vec<f64>]) -> Option<f64> {
     let n = logs.len();
     let similar: Vec<Vec<usize>> = (0..n).map(|cpu| by_similarity(logs, cpu)).collect();
@@ -318,12 +310,11 @@ fn predicted(logs: &[Vec<f64>]) -> Option<f64> {
     (all > 0.0).then(|| 1.0 - left / all)
 }
 
-/// The other CPUs, those with the most similar rows first.
 fn by_similarity(logs: &[Vec<f64>], cpu: usize) -> Vec<usize> {
     let mut others: Vec<(f64, usize)> = (0..logs.len())
         .filter(|&other| other != cpu)
         .map(|other| {
-            // The mean: rows of another socket may coincide in most cells and differ in the telling ones.
+            // The mean, because rows of another socket may differ in a few significant cells only.
             let apart: Vec<f64> = (0..logs.len())
                 .filter(|&to| to != cpu && to != other)
                 .map(|to| (logs[cpu][to] - logs[other][to]).abs())
@@ -337,23 +328,22 @@ fn by_similarity(logs: &[Vec<f64>], cpu: usize) -> Vec<usize> {
     others.into_iter().map(|(_, other)| other).collect()
 }
 
-/// A copy has so many cells beside each other, at least, and at least half a column of them.
+/// Minimum number of adjacent cells of a copy, in addition to half a column.
 const MIN_COPIED: usize = 6;
-/// A value that stands in more cells of the square says nothing about where it comes from.
+/// Maximum number of cells with one value: more frequent values do not show their origin.
 const MAX_ALIKE: usize = 16;
-/// Values within this factor could be equal.
+/// Ratio within which values may be equal.
 const CLOSE: f64 = 1.05;
-/// Where more pairs of such cells than this share have the same digits, coincidences are too frequent to be told from copies.
+/// Maximum share of pairs of such cells with equal digits; more coincidences cannot be distinguished from copies.
 const MAX_TIED: f64 = 0.05;
-/// Logarithm of the odds that are asked for beyond the number of places and directions that a copy could have.
+/// Required logarithm of the odds, in addition to the number of possible places and directions of a copy.
 const SURE: f64 = 8.0;
-/// Copies in more directions are coincidences of values that crowd: a column that was copied to two others has three, and
-/// each twice, since the mirror image of a cell has its value.
+/// Maximum number of directions of copies, beyond coincidence: a column copied to two others has three, each mirrored.
 const MAX_DIRECTIONS: usize = 6;
 
-/// Cells that have, digit by digit, the values of others at one distance from them: a row, a column or a block that was
-/// copied. How likely a coincidence is comes from how many close cells have the same digits. Where a file keeps both
-/// directions each is a value of its own: the mean of a copied one and a measured one is like no other.
+/// Finds rows, columns or blocks of cells that are copies, digit by digit, of cells at one offset. The probability of
+/// coincidence follows from the number of close cells with the same digits. In a file with both directions, each is a
+/// separate value, because the mean of a copied and a measured one is unique.
 pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
     let n = view.len();
     let is_directed = !view.matrix.is_symmetric();
@@ -388,7 +378,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         alike.entry(value(row, column).to_bits()).or_default().push([row, column]);
     }
     let mut by_shift: BTreeMap<[usize; 2], BTreeSet<[usize; 2]>> = BTreeMap::new();
-    // Counted first: the cells of all shifts of a large matrix would take a gigabyte.
+    // Counts first, because the cells of all shifts of a large matrix would take a gigabyte.
     let mut hits = vec![0u32; 4 * n * n];
     for is_counting in [true, false] {
         for cells in alike.values().filter(|cells| cells.len() <= MAX_ALIKE) {
@@ -415,7 +405,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         return None;
     }
     let ([down, right], cells) = patches.into_iter().max_by_key(|(_, cells)| cells.len())?;
-    // A block has each of its cells twice.
+    // A block contains each of its cells twice.
     let copies: BTreeSet<([CpuId; 2], [CpuId; 2])> = cells
         .iter()
         .map(|&[row, column]| {
@@ -427,7 +417,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
     Some(Doubt::Copied { cells, of })
 }
 
-/// The most cells that hang together, by row and column; the diagonal does not part them.
+/// The largest connected patch of cells, by row and column; the diagonal does not separate it.
 fn largest_patch(mut cells: BTreeSet<[usize; 2]>) -> Vec<[usize; 2]> {
     let mut largest = Vec::new();
     while let Some(first) = cells.pop_first() {

@@ -1,37 +1,37 @@
-//! The comb: values that lie on multiples of one step, because the clock behind them was coarse.
+//! The comb: values that are multiples of one step because of a coarse clock.
 
 use crate::formats::Printed;
 
-/// Mean length of the unit vectors from which on values lie on a lattice: noise of ± 5 % of a step gives 0.95.
+/// Minimum mean length of the unit vectors for values on a lattice: noise of ± 5 % of a step gives 0.95.
 const ON_THE_LATTICE: f64 = 0.95;
-/// Beyond so many steps an error of the step itself blurs the lattice.
+/// Maximum number of steps: beyond, an error of the step itself blurs the lattice.
 const STEPS: f64 = 60.0;
 const MIN_VALUES: usize = 20;
 const MIN_MULTIPLES: usize = 4;
-/// One value alone makes no multiple: it may be disturbed.
+/// Minimum number of values on a multiple, because a single one may be disturbed.
 const MIN_ON_A_MULTIPLE: usize = 2;
-/// A finer search finds no other step: 60 steps away, 0.08 % is a twentieth of a step.
+/// Ratio between tried steps: over 60 steps, 0.08 % is a twentieth of a step.
 const FINENESS: f64 = 1.0008;
-/// Steps whose values lie this much less closely on the lattice than those of the best lie beside it.
+/// Maximum loss in mean length relative to the best step.
 const BESIDE: f64 = 0.01;
-/// So many values tell a lattice as well as all of them.
+/// Number of values that is enough to detect a lattice.
 const ENOUGH: usize = 1_000;
-/// Where fewer values differ than multiples are asked for, they have to be multiples up to this one …
+/// Maximum multiple of the step if fewer different values exist than multiples are required.
 const MAX_OF_FEW: u32 = 20;
-/// … within this share of the step. Of values printed as whole numbers that asks for exact multiples of all steps below
-/// 50 units. Rounding moves a value by up to half a unit, which is 5 % of a step of 10; but with a share of 5 % two levels
-/// in five would be a comb (every pair of whole numbers from 10 to 100 and up to three times as much), and not one in six …
+/// Maximum deviation of these few values from multiples, as a share of the step: exact multiples for whole numbers and
+/// steps below 50 units. Rounding moves a value by up to 5 % of a step of 10; but with 5 %, two pairs of levels in five
+/// would be a comb (whole numbers from 10 to 100 and up to three times as much), instead of one in six.
 const ROUNDING_OF_FEW: f64 = 0.02;
-/// … where the step has this many units: smaller ones are what rounding makes of close levels.
+/// Minimum step in units for whole numbers: smaller ones come from rounding close levels.
 const MIN_WHOLE_STEP: f64 = 10.0;
 
-/// The largest step on whose multiples the values lie, in their unit; `None` where there is none, and where values are
-/// too few. Values printed as whole numbers lie on a lattice of 1 whatever the clock. `relations` is how many kinds of
-/// pairs are known to differ: so many multiples may be their latencies, and no work of a clock.
+/// The largest step of which the values are multiples, in their unit; `None` if there is none, or too few values. Whole
+/// numbers are always on a lattice of 1. `relations` is the number of kinds of pairs that are known to differ, so that
+/// this number of multiples may be their latencies instead of a clock.
 ///
-/// The mean resultant length of the phases 2π·value/step (Rayleigh's test for a known period, Mardia and Jupp 2000),
-/// over the values below 60 steps, which have to be half of all and reach four different multiples; of two or three
-/// different values the largest common divisor.
+/// Uses the mean resultant length of the phases 2π·value/step (Rayleigh's test for a known period, Mardia and Jupp
+/// 2000), over the values below 60 steps, which must be half of all and reach four different multiples; for two or
+/// three different values the greatest common divisor.
 ///
 /// ```
 /// # use coretalk_model::{formats::Printed, lint::comb::step};
@@ -49,7 +49,6 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
         return None;
     }
     if different.len() < MIN_MULTIPLES {
-        // A value that stands in one cell alone may be a disturbed one.
         let runs = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() >= MIN_ON_A_MULTIPLE);
         let repeated: Vec<f64> = runs.map(|run| run[0]).collect();
         return step_of_few(&repeated, printed).filter(|_| repeated.len() > relations);
@@ -67,7 +66,7 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
         .map(|step| (step, resultant(&sorted, step, multiples)))
         .filter(|(_, length)| *length >= ON_THE_LATTICE)
         .collect();
-    // The largest of those that are about as good as the best: the values also lie on parts of their step.
+    // The largest of those about as good as the best, because the values are also multiples of fractions of their step.
     let best = found.iter().map(|(_, length)| *length).fold(0.0, f64::max);
     let (rough, _) = *found.iter().find(|(_, length)| *length >= best - BESIDE)?;
     let below = &sorted[..sorted.partition_point(|&value| value < STEPS * rough)];
@@ -77,7 +76,6 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
     Some(above / squares)
 }
 
-/// The largest step of which a few different values are multiples.
 fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
     let least = *different.first()?;
     let is_step = |step: f64| {
@@ -87,7 +85,7 @@ fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
     (printed == Printed::Decimals || step >= MIN_WHOLE_STEP).then_some(step)
 }
 
-/// How closely the values below 60 steps lie on multiples of the step, 0 to 1; 0 where they cannot tell.
+/// Mean resultant length of the values below 60 steps at multiples of the step, 0 to 1; 0 if they are insufficient.
 fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     let below = sorted.partition_point(|&value| value < STEPS * step);
     let values = &sorted[..below];
@@ -110,14 +108,14 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
         x += phase.cos();
         y += phase.sin();
     }
-    // Multiples of the step itself, and not a lattice with an offset: only the part along phase 0 counts.
+    // Only the part along phase 0 counts, because a lattice with an offset does not consist of multiples.
     if x > 0.0 && y.abs() < x / 2.0 { (x * x + y * y).sqrt() / below as f64 } else { 0.0 }
 }
 
-/// Whether a part of the values rules out a mean resultant length of [`ON_THE_LATTICE`]: the vectors of the others add at
-/// most one each. Of 1,000 values off the lattice about 70 are read.
+/// Whether some values rule out a mean length of [`ON_THE_LATTICE`], as each other vector adds at most one. Of 1,000
+/// values off the lattice about 70 are read.
 fn is_off_the_lattice(values: &[f64], step: f64) -> bool {
-    /// Neighbours in the order of values have nearly the same phase, so that a part of them decides nothing.
+    /// Adjacent values have similar phases, so a block of them would decide nothing.
     const STRIDE: usize = 16;
     let slack = (1.0 - ON_THE_LATTICE) * values.len() as f64;
     let (mut x, mut y) = (0.0, 0.0);
@@ -162,10 +160,10 @@ mod tests {
         assert_eq!(step(&values(5.2, 0.0), Printed::WholeNumbers, 1), None);
         assert_eq!(step(&values(5.2, 0.0)[..15], Printed::Decimals, 1), None);
         assert_eq!(step(&[], Printed::Decimals, 1), None);
-        // Three tight levels are three multiples of many things.
+        // Three tight levels are three multiples of many steps.
         let levels: Vec<f64> = (0..90).map(|i| [7.0, 21.0, 84.0][i % 3]).collect();
         assert_eq!(step(&levels, Printed::Decimals, 3), None);
-        // Four levels at equal distances are no clock either, and one disturbed cell is no multiple.
+        // Four equally spaced levels are no clock either, and one disturbed cell is no multiple.
         let level =
             |i: u64| [20.0, 40.0, 60.0, 80.0][i as usize % 4] * (1.0 + 0.01 * Key::of(&[23]).normal(i));
         let levels: Vec<f64> = (0..200).map(level).collect();
@@ -180,7 +178,6 @@ mod tests {
         for (values, printed, relations, expected) in [
             ([25.0, 50.0, 50.0], Printed::WholeNumbers, 1, Some(25.0)),
             ([15.6, 20.8, 10.4], Printed::Decimals, 2, Some(5.2)),
-            // As many levels, close levels in whole numbers, and no common step.
             ([25.0, 50.0, 50.0], Printed::WholeNumbers, 2, None),
             ([8.0, 24.0, 24.0], Printed::WholeNumbers, 1, None),
             ([20.03, 47.71, 91.33], Printed::Decimals, 1, None),

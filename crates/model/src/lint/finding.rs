@@ -1,38 +1,38 @@
-//! [`Doubt`]: something about the numbers of a matrix that a reader should know, and the cells that show it.
+//! [`Doubt`]: a problem with the numbers of a matrix, and the cells that show it.
 
 use crate::infer::Suspect;
 use crate::{CpuId, CpuSet};
 
 named! {
-    /// What can be wrong with a matrix.
+    /// The kind of a problem with a matrix.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Kind {
         /// Values that no pair of CPUs can have.
         Impossible = "impossible",
         /// Pairs without a value.
         Missing = "missing",
-        /// Values on multiples of one step.
+        /// Values that are multiples of one step.
         ClockComb = "clock-comb",
-        /// One half of the machine as slow inside as across.
+        /// One half of the machine is as slow inside as across.
         TaintedHome = "tainted-home",
         /// The two directions of a pair differ.
         Asymmetry = "asymmetry",
-        /// No CPU's row says anything of another's: threads that were not pinned.
+        /// Rows of CPUs do not predict each other: threads were not pinned.
         Unpinned = "unpinned",
-        /// CPU 0 and its nearest CPU slower together than other nearest CPUs.
+        /// CPU 0 and its nearest CPU are slower than other nearest pairs.
         FirstCpu = "first-cpu",
-        /// One CPU, or one pair of them, slower to everybody.
+        /// One or two CPUs are slower to all others.
         OddCpu = "odd-cpu",
-        /// Values that are, digit by digit, those of other pairs.
+        /// Values are equal, digit by digit, to those of other pairs.
         Copied = "copied",
-        /// Pairs that are nearer than the others allow, where nothing shows which of them are wrong.
+        /// Pairs are nearer than the others allow; it is unknown which of them are wrong.
         Contradictory = "contradictory",
-        /// Pairs that do not fit the groups that the others form.
+        /// Pairs do not fit the groups that the others form.
         Unfit = "unfit",
     }
 }
 
-/// A doubt, with what shows it and what it means. Numbers are in the unit of the matrix.
+/// A problem, with its evidence. Numbers are in the unit of the matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Doubt {
     /// Latencies of 0.
@@ -40,18 +40,18 @@ pub enum Doubt {
         /// The cells.
         cells: Vec<[CpuId; 2]>,
     },
-    /// Latencies below what any pair of CPUs reaches.
+    /// Latencies below the minimum of any pair of CPUs.
     TooFast {
         /// The cells.
         cells: Vec<[CpuId; 2]>,
-        /// The least of them.
+        /// The smallest latency.
         least: f64,
     },
     /// Latencies far beyond all others.
     TooSlow {
         /// The cells.
         cells: Vec<[CpuId; 2]>,
-        /// The largest.
+        /// The largest latency.
         most: f64,
         /// Median of all cells.
         median: f64,
@@ -60,21 +60,21 @@ pub enum Doubt {
     Missing {
         /// The cells.
         cells: Vec<[CpuId; 2]>,
-        /// Pairs of the matrix.
+        /// Number of pairs of the matrix.
         of: usize,
     },
-    /// Values on multiples of one step.
+    /// Values that are multiples of one step.
     ClockComb {
         /// The step.
         step: f64,
-        /// The fastest cell, to say what the step means.
+        /// The fastest cell, as a scale for the step.
         least: f64,
     },
-    /// One half of the machine as slow inside as across.
+    /// One half of the machine is as slow inside as across.
     TaintedHome {
-        /// The half that looks as it is.
+        /// The half with plausible latencies.
         clean: CpuSet,
-        /// The half that does not.
+        /// The other half.
         tainted: CpuSet,
         /// Far pairs inside the clean half, inside the tainted one, and across.
         far: [f64; 3],
@@ -83,61 +83,61 @@ pub enum Doubt {
     Asymmetry {
         /// Median over the pairs of the larger direction ÷ the smaller one.
         typical: f64,
-        /// Pairs that differ most, worst first.
+        /// The pairs that differ most, worst first.
         cells: Vec<[CpuId; 2]>,
         /// Their largest ratio.
         worst: f64,
     },
-    /// No CPU's row says anything of another's.
+    /// Rows of CPUs do not predict each other.
     Unpinned {
         /// Share of the variation that rows of similar CPUs predict; 0 is none.
         predicted: f64,
-        /// Scatter of the values, as a share: that of the inferred structure where it has one.
+        /// Relative scatter of the values: that of the inferred structure if it has one.
         spread: f64,
         /// Fast pairs that share a CPU while the other two CPUs are slow to each other.
         open: Vec<[CpuId; 2]>,
     },
-    /// CPU 0 and its nearest CPU slower together than other nearest CPUs.
+    /// CPU 0 and its nearest CPU are slower than other nearest pairs.
     FirstCpu {
-        /// The two.
+        /// The pair.
         pair: [CpuId; 2],
-        /// Their latency.
+        /// Its latency.
         value: f64,
-        /// What other CPUs have to their nearest.
+        /// Latency of other nearest pairs.
         usual: f64,
     },
-    /// A CPU, or two, slower to everybody.
+    /// One or two CPUs are slower to all others.
     OddCpu {
-        /// Which.
+        /// The CPUs.
         cpus: CpuSet,
         /// Median of their pairs with others.
         value: f64,
         /// Median of the pairs of the others.
         usual: f64,
     },
-    /// Values that are, digit by digit, those of other pairs.
+    /// Values are equal, digit by digit, to those of other pairs.
     Copied {
         /// The cells that come later in the file.
         cells: Vec<[CpuId; 2]>,
         /// The cells with the same values, in the same order.
         of: Vec<[CpuId; 2]>,
     },
-    /// The structure that pairs show contradicts itself: [`Structure::contradictory`](crate::infer::Structure).
+    /// Pairs are contradictory: [`Structure::contradictory`](crate::infer::Structure).
     Contradictory {
-        /// How many pairs do not go together.
+        /// Number of these pairs.
         pairs: usize,
     },
-    /// Pairs that do not fit: those of the inferred structure.
+    /// Pairs do not fit the inferred structure.
     Unfit {
-        /// The cells, with how far each is off.
+        /// The cells, with their deviations.
         cells: Vec<Suspect>,
-        /// Whether there are groups that they do not fit; else they are unlike the rest.
+        /// Whether there are groups that they do not fit; otherwise they are unlike all others.
         has_groups: bool,
     },
 }
 
 impl Doubt {
-    /// What kind it is of.
+    /// The kind of the problem.
     pub fn kind(&self) -> Kind {
         match self {
             Doubt::Zero { .. } | Doubt::TooFast { .. } | Doubt::TooSlow { .. } => Kind::Impossible,
@@ -154,7 +154,7 @@ impl Doubt {
         }
     }
 
-    /// The pairs that show it; empty where the whole matrix does, or CPUs do with all that they have.
+    /// The pairs that show it; empty if it concerns the whole matrix or all pairs of CPUs.
     pub fn pairs(&self) -> Vec<[CpuId; 2]> {
         match self {
             Doubt::Zero { cells }
