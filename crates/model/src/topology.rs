@@ -1,4 +1,4 @@
-//! [`Topology`]: which CPUs share what, as the system or a scenario reports it.
+//! [`Topology`]: which CPUs share what, as reported by the system or a scenario.
 
 mod beside;
 mod scope;
@@ -10,16 +10,16 @@ use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 named! {
-    /// What a group of CPUs shares, from the inside out on most machines ([`Topology::levels`] has the order on one). A
-    /// machine may lack some levels; none is invented.
+    /// What a group of CPUs shares, usually innermost first ([`Topology::levels`] has the order of a machine). Machines
+    /// may lack levels; none is invented.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Level {
         /// The hardware threads of one core.
         Core = "core",
-        /// An L2 of several cores, where clusters are reported and are something else: see [`with_shared_l2`].
+        /// An L2 of several cores, if clusters are reported and differ from it: see [`with_shared_l2`].
         L2 = "l2",
-        /// A cluster or module of cores; also an L2 of several cores, where it is one or no cluster is reported.
+        /// A cluster or module of cores; also an L2 of several cores that is a cluster, or if none is reported.
         Cluster = "cluster",
         /// A last-level cache.
         L3 = "l3",
@@ -37,8 +37,8 @@ named! {
 }
 
 named! {
-    /// The nearest thing that two CPUs share: what tables group pairs by. From the nearest to the farthest on most machines
-    /// ([`Topology::nearness`] has the order on one).
+    /// The nearest domain that two CPUs share, by which tables group pairs, usually nearest first
+    /// ([`Topology::nearness`] has the order of a machine).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Relation {
@@ -68,7 +68,7 @@ named! {
 }
 
 impl Relation {
-    /// A number for keys of random choices. Those given stay as they are, so that a seed goes on meaning the same run.
+    /// A number for keys of random choices. Existing numbers must not change, so that a seed keeps its meaning.
     pub fn code(self) -> u64 {
         match self {
             Relation::SameCpu => 0,
@@ -85,7 +85,7 @@ impl Relation {
         }
     }
 
-    /// What CPUs of one group of a level share at least.
+    /// The relation of CPUs that share a group of a level, if they share nothing smaller.
     pub fn of(level: Level) -> Relation {
         match level {
             Level::Core => Relation::Smt,
@@ -109,11 +109,10 @@ pub struct Domain {
     pub level: Level,
     /// The CPUs.
     pub cpus: CpuSet,
-    /// The system's own number for it (`physical_package_id`, node number …), where there is one.
+    /// The system's own number for it (`physical_package_id`, node number …), if any.
     pub os_id: Option<u32>,
 }
 
-/// `node 0 (CPUs 0,2)`.
 impl std::fmt::Display for Domain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.level {
@@ -144,12 +143,10 @@ pub struct CoreClass {
 )]
 pub struct Topology {
     parts: Parts,
-    /// For each level the group of each CPU id, `NONE` where it is in no group: [`Topology::relation`] is asked for
-    /// half a million pairs.
+    /// For each level the group of each CPU id, or `NONE`; [`Topology::relation`] is called for half a million pairs.
     groups: [Vec<u32>; Level::ALL.len()],
-    /// CPUs of each domain.
     sizes: Vec<u32>,
-    /// The levels from the inside out.
+    /// The levels, innermost first.
     levels: [Level; Level::ALL.len()],
 }
 
@@ -178,9 +175,8 @@ impl From<Topology> for Parts {
 }
 
 impl Topology {
-    /// Puts together what a source reports. CPUs outside `cpus` are cut from the domains; a domain left empty is
-    /// dropped; where two domains of one level overlap, the first keeps the shared CPUs. Of what stands [`Beside`] the
-    /// groups it says nothing.
+    /// Combines what a source reports. CPUs outside `cpus` are removed from the domains; empty domains are dropped; if
+    /// two domains of one level overlap, the first keeps the shared CPUs. [`Beside`] starts empty.
     pub fn new(cpus: CpuSet, domains: Vec<Domain>, classes: BTreeMap<CpuId, CoreClass>) -> Topology {
         let length = cpus.last().map_or(0, |last| last.index() + 1);
         let mut groups: [Vec<u32>; Level::ALL.len()] = std::array::from_fn(|_| vec![NONE; length]);
@@ -205,14 +201,14 @@ impl Topology {
         topology
     }
 
-    /// The same with what the source says beside the groups; `None` where that is not known, as in old run files.
+    /// Sets the facts other than groups; `None` if unknown, as in old run files.
     #[must_use]
     pub fn with(mut self, beside: Option<Beside>) -> Topology {
         self.parts.beside = beside;
         self
     }
 
-    /// A machine of which nothing but its CPUs is known.
+    /// A machine of which only the CPUs are known.
     pub fn flat(cpus: CpuSet) -> Topology {
         Topology::new(cpus, Vec::new(), BTreeMap::new())
     }
@@ -227,20 +223,20 @@ impl Topology {
         &self.parts.domains
     }
 
-    /// Every level from the inside out, as their groups nest on this machine, whether there are groups of it or not: a node
-    /// may hold several packages or be a part of a last-level cache.
+    /// Every level, innermost first as their groups nest on this machine, with or without groups: a node may contain
+    /// several packages or be a part of a last-level cache.
     pub fn levels(&self) -> [Level; Level::ALL.len()] {
         self.levels
     }
 
-    /// What the source says beside the groups; `None` where that is not known.
+    /// The facts other than groups; `None` if unknown.
     pub fn beside(&self) -> Option<&Beside> {
         self.parts.beside.as_ref()
     }
 
-    /// The levels that the source does not report, from the inside out; `None` where that is not known. A level that is
-    /// reported and says no more than another one is not among them ([`Beside::same`]), and neither are
-    /// [`Level::L2`], since nearly every core has an L2 to itself, and books and drawers, which few machines have.
+    /// The levels that the source does not report, innermost first; `None` if unknown. Excludes reported levels that
+    /// add nothing to others ([`Beside::same`]), [`Level::L2`], since nearly every core has an L2 to itself, and books
+    /// and drawers, which few machines have.
     pub fn unreported(&self) -> Option<Vec<Level>> {
         let beside = self.beside()?;
         let is_silent = |level: &Level| {
@@ -251,20 +247,20 @@ impl Topology {
         Some(self.levels.into_iter().filter(is_silent).collect())
     }
 
-    /// The domains of one level, by lowest CPU.
+    /// The domains of one level, ordered by lowest CPU.
     pub fn level(&self, level: Level) -> Vec<&Domain> {
         let mut domains: Vec<&Domain> = self.parts.domains.iter().filter(|d| d.level == level).collect();
         domains.sort_by_key(|domain| domain.cpus.first());
         domains
     }
 
-    /// The domain of a level that holds this CPU.
+    /// The domain of a level that contains this CPU.
     pub fn domain_of(&self, cpu: CpuId, level: Level) -> Option<&Domain> {
         let group = *self.groups[level as usize].get(cpu.index())?;
         (group != NONE).then(|| &self.parts.domains[group as usize])
     }
 
-    /// The hardware threads of the CPU's core, itself among them.
+    /// The hardware threads of the CPU's core, including itself.
     pub fn siblings(&self, cpu: CpuId) -> CpuSet {
         self.domain_of(cpu, Level::Core).map_or_else(|| CpuSet::from_iter([cpu]), |core| core.cpus.clone())
     }
@@ -274,7 +270,7 @@ impl Topology {
         a != b && self.domain_of(a, Level::Core).is_some_and(|core| core.cpus.contains(b))
     }
 
-    /// The system's number of the CPU's NUMA node; `None` where the source does not say.
+    /// The system's number of the CPU's NUMA node; `None` if not reported.
     pub fn node_of(&self, cpu: CpuId) -> Option<u32> {
         self.domain_of(cpu, Level::Node).and_then(|node| node.os_id)
     }
@@ -284,7 +280,7 @@ impl Topology {
         self.parts.classes.get(&cpu)
     }
 
-    /// The different core classes, slowest first; empty where all cores are of one kind or the source does not say.
+    /// The different core classes, slowest first; empty for one kind of core, or if not reported.
     pub fn classes(&self) -> Vec<&CoreClass> {
         let mut classes: Vec<&CoreClass> = self.parts.classes.values().collect();
         classes.sort();
@@ -292,13 +288,13 @@ impl Topology {
         classes
     }
 
-    /// CPUs of no class on a machine that has classes: the source does not say of which kind they are.
+    /// CPUs without a class on a machine with classes: the source does not report their kind.
     pub fn unclassified(&self) -> CpuSet {
         let is_open = |cpu: &CpuId| !self.parts.classes.is_empty() && self.class_of(*cpu).is_none();
         self.cpus().iter().filter(is_open).collect()
     }
 
-    /// Groups that cross: they share CPUs and neither contains the other. Each pair once, the inner level first.
+    /// Groups that partially overlap. Each pair once, the inner level first.
     pub fn crossing(&self) -> Vec<[&Domain; 2]> {
         let mut crossing: Vec<[&Domain; 2]> = Vec::new();
         for (at, &level) in self.levels.iter().enumerate() {
@@ -321,7 +317,7 @@ impl Topology {
         crossing
     }
 
-    /// [`Topology::crossing`] as a sentence without its full stop; `None` where all groups nest.
+    /// [`Topology::crossing`] as a sentence without its full stop; `None` if all groups nest.
     pub fn crossing_words(&self) -> Option<String> {
         let crossing = self.crossing();
         let [inner, outer] = crossing.first()?;
@@ -333,8 +329,8 @@ impl Topology {
         Some(format!("{inner} and {outer} share CPUs and neither contains the other{more}"))
     }
 
-    /// The nearest thing that two CPUs share: the smallest group that contains both; of groups of one size that of the
-    /// inner level.
+    /// The nearest domain that two CPUs share: the smallest group that contains both; the inner level for groups of one
+    /// size.
     ///
     /// ```
     /// # use coretalk_model::*;
@@ -359,8 +355,7 @@ impl Topology {
         smallest.map_or(Relation::Machine, |(_, level)| Relation::of(level))
     }
 
-    /// The rank of a relation among all of them, 0 for the nearest: what nearness on this machine is sorted and
-    /// compared by.
+    /// The rank of a relation on this machine, 0 for the nearest, for sorting and comparing.
     pub fn nearness(&self, relation: Relation) -> usize {
         let level = self.levels.iter().position(|&level| Relation::of(level) == relation);
         match (relation, level) {
@@ -370,17 +365,17 @@ impl Topology {
         }
     }
 
-    /// The same machine seen through a smaller set of CPUs.
+    /// The same machine restricted to some of its CPUs.
     pub fn restricted(&self, to: &CpuSet) -> Topology {
         let (domains, classes) = (self.parts.domains.clone(), self.parts.classes.clone());
         let part =
             Topology::new(self.parts.cpus.intersection(to), domains, classes).with(self.parts.beside.clone());
-        // Two CPUs share the same thing first, however few others are left.
+        // The order of levels stays, so that relations do not depend on the remaining CPUs.
         Topology { levels: self.levels, ..part }
     }
 
-    /// The CPUs in the order of the structure: from the outermost level to the innermost, then by id; groups stand
-    /// in the order of their lowest CPU, so neighbours in the list share most.
+    /// The CPUs in the order of the structure: from the outermost level to the innermost, then by id; groups are
+    /// ordered by their lowest CPU, so neighbours in the list share most.
     pub fn order(&self, cpus: &CpuSet) -> Vec<CpuId> {
         let mut ordered: Vec<CpuId> = cpus.iter().collect();
         let lowest = |cpu: CpuId, level: Level| {
@@ -394,7 +389,7 @@ impl Topology {
         ordered
     }
 
-    /// One CPU of each core: the lowest of those given.
+    /// The lowest of the given CPUs of each core.
     pub fn one_per_core(&self, cpus: &CpuSet) -> CpuSet {
         cpus.iter().filter(|&cpu| self.siblings(cpu).intersection(cpus).first() == Some(cpu)).collect()
     }
@@ -442,7 +437,7 @@ mod tests {
             let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
             assert_eq!(relations, [Relation::of(inner), Relation::of(outer), Relation::Package]);
             assert!(relations.is_sorted_by_key(|&relation| topology.nearness(relation)), "{relations:?}");
-            // Of a part of the machine the same is nearest.
+            // The relation is the same within a part of the machine.
             let part = topology.restricted(&"0-1".parse().unwrap());
             assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::of(inner));
         }
@@ -456,7 +451,7 @@ mod tests {
         use Level::{Cluster, Core, Die, L3, Node, Package};
         let (pairs, fours, all): (&[&str], &[&str], &[&str]) =
             (&["0,1", "2,3", "4,5", "6,7"], &["0-3", "4-7"], &["0-7"]);
-        // Levels with their groups; what CPU 0 shares with CPUs 1, 2 and 4; the levels that have groups, from the inside out.
+        // Levels with their groups; relations of CPU 0 with CPUs 1, 2 and 4; the levels with groups, innermost first.
         type Groups<'a> = &'a [(Level, &'a [&'a str])];
         let shapes: &[(Groups<'_>, [Relation; 3], &[Level])] = &[
             (

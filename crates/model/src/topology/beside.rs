@@ -1,26 +1,26 @@
-//! [`Beside`]: what a source says of a machine beside groups of CPUs; and how its levels nest.
+//! [`Beside`]: reported facts about a machine that are no groups of CPUs; and the nesting of levels.
 
 use super::{Domain, Level};
 use crate::CpuId;
 use std::collections::BTreeMap;
 
-/// What a source reports and no group of CPUs can hold.
+/// Reported facts that no group of CPUs can represent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Beside {
-    /// Levels that are reported and have no groups of their own, and what theirs are the same as.
+    /// Reported levels without groups of their own, and the groups to which theirs are equal.
     pub same: BTreeMap<Level, Same>,
     /// NUMA nodes without CPUs of their own, by number: memory expanders, high-bandwidth and persistent memory.
     pub memory_nodes: Vec<MemoryNode>,
 }
 
-/// What the groups of a level are that is reported and divides nothing more.
+/// The groups to which those of a redundant reported level are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Same {
     /// Each is a group of this level.
     Level(Level),
-    /// One group has every CPU.
+    /// One group contains every CPU.
     Machine,
     /// They are groups of several levels, or fit none.
     Several,
@@ -36,7 +36,7 @@ impl Same {
         }
     }
 
-    /// What [`Same::name`] names.
+    /// Parses a name from [`Same::name`].
     ///
     /// ```
     /// # use coretalk_model::{Level, topology::Same};
@@ -55,18 +55,17 @@ impl Same {
 pub struct MemoryNode {
     /// The system's number.
     pub number: u32,
-    /// Its memory in bytes; `None` where the source does not say.
+    /// Its memory in bytes; `None` if not reported.
     pub memory_bytes: Option<u64>,
-    /// The distance to it from each node that has CPUs, by number, in the unit of ACPI (10 is a node's own memory);
-    /// empty where the source does not say.
+    /// ACPI distance from each node with CPUs, by number (10 is a node's own memory); empty if not reported.
     pub distances: Vec<(u32, u32)>,
 }
 
-/// Clusters of cores together with the L2 that several cores share, each group once.
+/// Merges clusters of cores with the L2 caches that several cores share, each group once.
 ///
-/// Most machines that have both mean one thing by them: Linux on x86 takes a cluster to be the CPUs of one L2, and
-/// kernels before 5.16 report that L2 alone. So an L2 is the [`Level::Cluster`] where a cluster equals it, or none is
-/// reported of its CPUs, and [`Level::L2`] only where it and a cluster are two different groups.
+/// Most machines with both mean the same: Linux on x86 defines a cluster as the CPUs of one L2, and kernels before 5.16
+/// report only that L2. So an L2 is the [`Level::Cluster`] if a cluster equals it, or no cluster of its CPUs is
+/// reported, and [`Level::L2`] only if it differs from a cluster.
 ///
 /// ```
 /// # use coretalk_model::*;
@@ -90,8 +89,8 @@ pub fn with_shared_l2(clusters: Vec<Domain>, shared_l2: Vec<Domain>) -> Vec<Doma
     inner.into_iter().chain(clusters).chain(alone).collect()
 }
 
-/// The levels of these groups from the inside out; `group_of` finds the group of a level that holds a CPU. Levels of which
-/// neither lies inside the other, or either does on some part of the machine, stand as [`Level::ALL`] has them.
+/// The levels of these groups, innermost first; `group_of` returns the group of a level that contains a CPU. Levels
+/// that are not nested, or are nested in either way on parts of the machine, keep the order of [`Level::ALL`].
 pub(super) fn inside_out<'a>(
     domains: &'a [Domain],
     group_of: impl Fn(CpuId, Level) -> Option<&'a Domain>,

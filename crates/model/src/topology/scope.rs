@@ -2,15 +2,14 @@
 
 use super::{Level, Relation, Topology};
 
-/// What the pairs of a relation share on this machine: pairs that share a package but no L3 are across L3 where the
-/// package has several.
+/// What the pairs of a relation share on this machine, such as a package, or a package across its L3 caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One CPU.
     SameCpu,
     /// Threads of a core; nodes or other levels may divide them.
     Threads(Option<Level>),
-    /// The same domain of a level. Where another level divides that, as nodes an L3, the pairs are across the other.
+    /// The same domain of a level. If another level divides that, as nodes an L3, the pairs are across the other.
     Inside(Level, Option<Level>),
     /// Different domains of a level.
     Across(Level),
