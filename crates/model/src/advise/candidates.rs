@@ -34,10 +34,13 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum CandidateError {
+    /// A class was requested, but all cores are alike.
     #[error("there is no core class `{class}`: all cores are alike")]
     OneClass { class: String },
+    /// No remaining CPU is of the requested class.
     #[error("no remaining CPU is of class `{class}`; classes here: {}", known.join(" and "))]
     NoneOfClass { class: String, known: Vec<String> },
+    /// No remaining CPU belongs to the requested node.
     #[error("no remaining CPU belongs to NUMA node {node}")]
     NoneOfNode { node: u32 },
     /// Too few remain: cores if each thread needs its own, otherwise CPUs.

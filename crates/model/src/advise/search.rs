@@ -277,9 +277,10 @@ impl Search<'_> {
 /// Steps above which only the cheap bound is computed: a dense graph of a thousand threads would take seconds.
 const MAX_STEPS: usize = 200_000_000;
 
-/// Lower bound of the cost of any placement, Σ weight × latency at the low ends of the intervals: the larger of the
-/// heaviest pairs of threads on the cheapest pairs of CPUs, and each thread on the CPU with the nearest CPUs, equal
-/// threads on different CPUs (after Gilmore 1962 and Lawler 1963, with an assignment of equal threads only).
+/// Lower bound of the cost of any placement, Σ weight × latency at the low ends of the intervals. The larger of two
+/// bounds: the heaviest pairs of threads on the cheapest pairs of CPUs; and each thread on the CPU where its
+/// communication with the nearest CPUs costs least, on different CPUs for equal threads (after Gilmore 1962 and Lawler
+/// 1963).
 pub(super) fn least_cost(graph: &Graph, distances: &CpuDistances) -> f64 {
     cheapest_pairs(graph, distances).max(nearest_cpus(graph, distances))
 }
