@@ -34,8 +34,7 @@ pub struct Advice {
     pub worst: Option<f64>,
     /// Whether every placement was examined.
     pub optimal: bool,
-    /// Bound on the share of `mean` by which any placement is better while every cell is in its interval; `None`
-    /// without communication, or if the bound is too wide to be useful.
+    /// Bound on the share of `mean` that any placement can save; `None` without communication or if it is too wide.
     pub slack: Option<f64>,
     /// Costs of usual placements: `system-order`, `compact`, `spread`, and the mean over all, `anywhere`.
     pub baselines: Vec<Baseline>,
@@ -78,7 +77,6 @@ impl Baseline {
 
 /// Minimum lower bound of an excess that is more than rounding.
 const SHOWN: f64 = 1e-6;
-/// Maximum slack that is reported.
 const MAX_SLACK: f64 = 0.3;
 /// Number of changes to examine for each start, and for the proof: together well below a second.
 const EFFORT: u64 = 20_000_000;

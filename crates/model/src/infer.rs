@@ -104,13 +104,11 @@ struct Found {
     /// Levels before the guard, for the detection of disturbed cells.
     proposed: Vec<Partition>,
     levels: Vec<Partition>,
-    /// Groups that are no level.
     hints: Vec<Alone>,
 }
 
 struct Alone {
     group: Vec<usize>,
-    /// The only CPU outside it, if there is just one.
     but: Option<usize>,
 }
 
@@ -190,7 +188,6 @@ impl Found {
                     level.groups().iter().cloned().partition(|group| is_chosen(group));
                 let doubted: BTreeSet<usize> =
                     gone.iter().flatten().chain(open.iter().flatten()).copied().collect();
-                // A single remaining group is no level, as above.
                 if !gone.is_empty() {
                     *level = Partition::new(distances.len(), if kept.len() > 1 { kept } else { Vec::new() });
                 }
@@ -416,7 +413,6 @@ impl Observation {
         let half_width = latency_ns.relative_reach();
         (!flags.contains(Flag::Migrated)).then_some(Observation {
             value: latency_ns.point,
-            // Too few passes for an interval.
             half_width: if half_width.is_finite() { half_width } else { 1.0 },
         })
     }

@@ -28,7 +28,6 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     if view.sorted.is_empty() {
         return doubts;
     }
-    // The same inference as in `topology`.
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let plain = infer(&observed).ok();
     let step = step_beside(plain.as_ref(), &view, imported.printed);
@@ -87,7 +86,6 @@ struct View<'a> {
     both: Vec<Vec<f64>>,
     /// Every value above 0, one for each pair, ascending.
     sorted: Vec<f64>,
-    /// Their median; NaN without values.
     median: f64,
 }
 

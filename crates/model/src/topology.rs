@@ -10,8 +10,7 @@ use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 named! {
-    /// What a group of CPUs shares, usually innermost first ([`Topology::levels`] has the order of a machine). Machines
-    /// may lack levels; none is invented.
+    /// What a group of CPUs shares, usually innermost first (see [`Topology::levels`]). Machines may lack levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Level {
@@ -37,8 +36,7 @@ named! {
 }
 
 named! {
-    /// The nearest domain that two CPUs share, by which tables group pairs, usually nearest first
-    /// ([`Topology::nearness`] has the order of a machine).
+    /// The nearest domain that two CPUs share, usually nearest first (see [`Topology::nearness`]).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Relation {
@@ -146,7 +144,6 @@ pub struct Topology {
     /// For each level the group of each CPU id, or `NONE`; [`Topology::relation`] is called for half a million pairs.
     groups: [Vec<u32>; Level::ALL.len()],
     sizes: Vec<u32>,
-    /// The levels, innermost first.
     levels: [Level; Level::ALL.len()],
 }
 
@@ -223,8 +220,7 @@ impl Topology {
         &self.parts.domains
     }
 
-    /// Every level, innermost first as their groups nest on this machine, with or without groups: a node may contain
-    /// several packages or be a part of a last-level cache.
+    /// Every level, with or without groups, innermost first on this machine, where a node may contain packages.
     pub fn levels(&self) -> [Level; Level::ALL.len()] {
         self.levels
     }
@@ -234,9 +230,8 @@ impl Topology {
         self.parts.beside.as_ref()
     }
 
-    /// The levels that the source does not report, innermost first; `None` if unknown. Excludes reported levels that
-    /// add nothing to others ([`Beside::same`]), [`Level::L2`], since nearly every core has an L2 to itself, and books
-    /// and drawers, which few machines have.
+    /// The levels that the source does not report, innermost first; `None` if unknown. Excludes redundant levels
+    /// ([`Beside::same`]), [`Level::L2`], which nearly every core has to itself, and the rare books and drawers.
     pub fn unreported(&self) -> Option<Vec<Level>> {
         let beside = self.beside()?;
         let is_silent = |level: &Level| {
@@ -437,7 +432,6 @@ mod tests {
             let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
             assert_eq!(relations, [Relation::of(inner), Relation::of(outer), Relation::Package]);
             assert!(relations.is_sorted_by_key(|&relation| topology.nearness(relation)), "{relations:?}");
-            // The relation is the same within a part of the machine.
             let part = topology.restricted(&"0-1".parse().unwrap());
             assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::of(inner));
         }

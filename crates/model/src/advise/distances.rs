@@ -68,8 +68,7 @@ pub fn without_too_near(
 
 impl CpuDistances {
     /// Distances of CPUs. `ns` returns the exact cost of a pair; unknown pairs cost the median of their rows, with an
-    /// interval over all values. `groups` are sets of CPUs, from the largest to the smallest level; other CPUs are
-    /// single.
+    /// interval over all values. `groups` are sets of CPUs, largest level first; other CPUs are single.
     pub fn new(
         cpus: Vec<CpuId>,
         ns: impl Fn(CpuId, CpuId) -> Option<f64>,
@@ -112,8 +111,7 @@ impl CpuDistances {
         CpuDistances { cpus, ns: costs, ends, levels, group_of, near, filled }
     }
 
-    /// Distances of measured pairs with their intervals. For a file without intervals, they are the scatter of cells
-    /// between the same groups, which includes their errors and more.
+    /// Distances of measured pairs with their intervals, or else the scatter of cells between the same groups.
     pub fn of_observations(
         cpus: Vec<CpuId>,
         observed: &Matrix<Option<Observation>>,
@@ -301,8 +299,8 @@ fn with_the_rest(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Sets unknown pairs to the median of the two rows, or of all, and counts them. Also returns the interval of each
-/// pair; that of unknown ones extends over all known values.
+/// Sets unknown pairs to the median of the two rows, or of all, and counts them; their intervals extend over all
+/// values.
 fn fill(costs: &mut [f64], n: usize) -> (usize, Vec<[f64; 2]>) {
     let known = |row: &[f64]| row.iter().copied().filter(|cost| cost.is_finite()).collect::<Vec<f64>>();
     let rows: Vec<Option<f64>> = (0..n).map(|row| median(&known(&costs[row * n..(row + 1) * n]))).collect();

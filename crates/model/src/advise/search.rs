@@ -102,8 +102,7 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
                     .sum()
             };
             let candidates = threads.iter().copied().filter(|&thread| open[thread as usize]);
-            // Prefers threads with the most communication with the part relative to others; a seed has the least with
-            // others.
+            // Prefers threads with most communication with the part relative to others; a seed has least with others.
             let scored = candidates.map(|thread| {
                 let elsewhere = talk(thread as usize);
                 let drawn = pull[thread as usize];
@@ -190,8 +189,8 @@ fn replace(part: &mut [u32], old: u32, new: u32) {
     }
 }
 
-/// Searches all placements that could be better than `known` (branch and bound, Land and Doig 1960). Returns a better
-/// one, and whether the search was complete.
+/// Searches for placements better than `known` (branch and bound, Land and Doig 1960). Returns one, if any, and whether
+/// the search was complete.
 pub(super) fn exact(
     graph: &Graph,
     distances: &CpuDistances,

@@ -62,8 +62,7 @@ pub enum Likeness {
     Renumbered,
     /// Equal numbers of levels and outermost groups, equal smallest groups, but different intermediate groups.
     Kind,
-    /// Tests on both sides show that the CPUs of the smallest groups are threads of a core; only this level
-    /// corresponds.
+    /// Tests on both sides show that the smallest groups are threads of a core; only this level corresponds.
     Threads,
     /// On each side, all pairs are alike.
     Flat,

@@ -4,7 +4,6 @@ use super::{Comparison, DatasetComparison, Difference, LevelDifference, ReadingK
 use crate::CpuId;
 use std::collections::BTreeSet;
 
-/// Maximum number of levels with one verdict that are listed individually.
 const MAX_NAMED: usize = 6;
 
 /// The result of a comparison of two sides over all its datasets.

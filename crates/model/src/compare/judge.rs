@@ -32,9 +32,8 @@ const FALSE_DISCOVERIES: f64 = 0.05;
 /// distribution there, and pairs have longer tails than a normal variable.
 const FALSE_DEPARTURES: f64 = 0.01;
 
-/// Compares two sides. Datasets of equal names are matched; if each side has a single dataset, these are matched
-/// whatever their names. Datasets without values are left out; in comparisons by pair, so are levels without a common
-/// pair.
+/// Compares two sides. Datasets of equal names are matched; single datasets are matched whatever their names. Datasets
+/// without values are left out; in comparisons by pair, so are levels without a common pair.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
@@ -213,7 +212,6 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// Compares levels with the same meaning; other levels are listed without a counterpart.
     fn of_levels(
         a: &'a Dataset,
         b: &'a Dataset,

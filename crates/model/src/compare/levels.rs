@@ -81,8 +81,7 @@ impl Levels {
         Levels { source: Source::One }
     }
 
-    /// The levels of a side on its own: the reported levels; where none are reported or the latencies contradict them,
-    /// the inferred levels; otherwise one level with all pairs.
+    /// The reported levels; the inferred ones if none are reported or the latencies contradict them; else one level.
     pub fn of(side: &Side) -> Levels {
         let seen = Seen::of(side, &cpus(side)).and_then(Result::ok);
         let reported = side.topology.as_ref();
@@ -95,7 +94,6 @@ impl Levels {
         }
     }
 
-    /// The levels of a structure; one level with all pairs where it has none.
     pub(super) fn observed_in(structure: &Structure) -> Levels {
         Levels::of_some(structure, structure.levels.iter())
     }

@@ -96,7 +96,6 @@ impl Nest {
             groups.into_iter().map(|group| Nest::within(finer, group)).chain(alone).collect();
         parts.sort_unstable();
         match parts.len() {
-            // A group with one part is that part.
             1 => parts.swap_remove(0),
             _ => Nest { parts },
         }

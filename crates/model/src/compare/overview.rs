@@ -18,8 +18,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
     /// Columns, nearest pairs first: reported relations; `groups-of-2`, `larger-groups-1` and so on, and `across` for
-    /// inferred groups; `all`; series. Levels that may differ in meaning are separate, such as `groups-of-2-kind-1` and
-    /// `-kind-2`.
+    /// inferred groups; `all`; series. Levels that may differ in meaning are separate: `groups-of-2-kind-1`.
     pub groups: Vec<OverviewGroup>,
     /// One row for each dataset of each side, in the given order.
     pub rows: Vec<OverviewRow>,
@@ -79,8 +78,7 @@ struct Members {
     values: Vec<f64>,
 }
 
-/// Tabulates sides, each by its own levels, in columns of one meaning each. The table is descriptive only:
-/// [`compare`](fn@super::compare) decides whether two rows differ.
+/// Tabulates sides, each by its own levels. Whether two rows differ is up to [`compare`](fn@super::compare).
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut kinds = Kinds::of(sides);
     let by_number = are_alike(sides);

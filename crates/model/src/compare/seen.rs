@@ -126,8 +126,7 @@ impl Seen {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
 
-    /// Levels that both sides show, finest first, with the groups of both. A level that only one side shows would be
-    /// selected by the noise, or the change, that is to be judged.
+    /// Levels that both sides show, finest first. Levels of one side alone would be selected by noise or the change.
     pub fn common_levels(&self, other: &Seen) -> Levels {
         let mut levels: Vec<InferredLevel> = Vec::new();
         for (index, level) in self.structure.levels.iter().enumerate() {

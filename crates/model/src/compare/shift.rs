@@ -29,8 +29,7 @@ impl Joined<'_> {
         self.a.steady && self.b.steady
     }
 
-    /// Whether the values are equal, so that no interval is needed. A value with an interval may coincide by chance on
-    /// the steps of a clock, unless all other values are equal, too.
+    /// Whether the values are equal and need no interval. Single values with intervals may be equal by chance.
     fn identical(&self) -> bool {
         let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
         is_equal && (self.in_equal_datasets || self.deviation.is_none())
@@ -80,7 +79,6 @@ pub(super) struct Noise {
     cell: Option<f64>,
     /// Median deviation according to the intervals of the pairs, if the spread between pairs decides.
     typical: Option<f64>,
-    /// Deviation common to all pairs.
     shared: f64,
 }
 
@@ -94,8 +92,7 @@ impl Noise {
         Noise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
     }
 
-    /// Deviation of the shift of this pair without the common part: that of its level, widened if its own intervals are
-    /// wider; in a small level, that of its own intervals.
+    /// Deviation of the shift of this pair without the common part: that of its level, or its own if that is larger.
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
         Some(match (self.typical, joined.deviation) {
             (Some(typical), Some(own)) => self.cell? * (own / typical).max(1.0),
@@ -104,7 +101,6 @@ impl Noise {
         })
     }
 
-    /// Deviation of the location of this number of shifts, without the common part.
     fn of_location(&self, pairs: usize) -> Option<f64> {
         self.cell.map(|cell| (cell * cell / (EFFICIENCY * pairs as f64)).sqrt())
     }
@@ -214,9 +210,7 @@ struct LevelSummary {
     deviation: Option<f64>,
     all_known: bool,
     moved: usize,
-    /// Number of these pairs that are left out.
     left_out: usize,
-    /// The values in both units, ascending.
     values: Vec<[f64; 2]>,
 }
 
@@ -232,7 +226,6 @@ impl LevelSummary {
         let known: Vec<f64> =
             counted.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
         let cpus: CpuSet = counted.iter().flat_map(|(key, _)| key.cpus()).collect();
-        // The median of one or two values is their mean.
         let witnesses = counted.len().min((cpus.len() / 2).max(1)) as f64;
         let widening = if counted.len() > 2 { OF_A_MEDIAN } else { 1.0 };
         let mut values: Vec<[f64; 2]> = members

@@ -50,8 +50,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Whether a value can be used in a ratio: above zero and measurable. No core has a cycle of ten picoseconds or
-    /// less.
+    /// Whether a value can be used in a ratio: above zero and measurable. No core has a cycle of 10 ps or less.
     pub fn has_ratio(&self, value: f64) -> bool {
         let least = if self.unit == "ns" { 0.01 } else { 1e-12 };
         (least..=1e18).contains(&value)
@@ -285,8 +284,7 @@ fn mismatch(what: &str, a: Option<&String>, b: Option<&String>, weight: Weight) 
     Mismatch { what: what.to_owned(), a: a.cloned(), b: b.cloned(), weight }
 }
 
-/// The reported structure of some CPUs as text; equal texts mean equal structures. Domain numbers of the system are
-/// left out because they may change at every boot.
+/// The reported structure of some CPUs as text for comparison, without domain numbers, which a boot may change.
 pub(super) fn described(topology: &Topology, cpus: &CpuSet) -> String {
     let seen = topology.restricted(cpus);
     let levels = Level::ALL.into_iter().filter_map(|level| {

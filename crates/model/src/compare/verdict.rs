@@ -1,5 +1,4 @@
-//! [`Verdict`] and the rule that leads to it: different, the same, or undecided. [`Judged`] holds the numbers before
-//! the correction for multiple tests and the verdict after it.
+//! [`Verdict`] and the rule that leads to it; [`Judged`]: the state before and after the correction for multiple tests.
 
 use super::{Difference, Possible};
 use crate::quantity::Better;
@@ -167,8 +166,7 @@ impl Judged {
         self.outcome.as_ref().is_some_and(|outcome| outcome.shift.abs() >= outcome.margin)
     }
 
-    /// Withdraws the verdict of a pair that disagrees with its level and is not shown to depart from it: the error
-    /// shared by the pairs of a level is no smaller in a single pair.
+    /// Withdraws the verdict of a pair that neither agrees with its level nor departs from it: both share one error.
     pub fn defer_to(&mut self, level: Verdict) {
         if self.verdict.is_different() && self.verdict != level {
             (self.verdict, self.reason) = (Verdict::CannotTell, Some(WITH_ITS_LEVEL));
@@ -241,9 +239,7 @@ mod tests {
             (0.05, 0.01, Better::Lower, Verdict::Slower),
             (0.05, 0.01, Better::Higher, Verdict::Faster),
             (-0.05, 0.01, Better::Lower, Verdict::Faster),
-            // Significant but too small.
             (0.02, 0.001, Better::Lower, Verdict::Same),
-            // Large but not significant.
             (0.05, 0.04, Better::Lower, Verdict::CannotTell),
             (0.0, 0.04, Better::Lower, Verdict::CannotTell),
             (0.01, 0.01, Better::Lower, Verdict::Same),

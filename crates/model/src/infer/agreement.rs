@@ -5,15 +5,13 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Topology};
 use std::collections::BTreeMap;
 
-/// Maximum number of cells listed as evidence of a conflict.
 const EVIDENCE: usize = 6;
 
 named! {
     /// The relation of a reported level to the inferred levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Standing {
-        /// An inferred level has exactly these groups, or the only CPU outside a reported group is also far from the
-        /// rest.
+        /// An inferred level has exactly these groups, or the only CPU outside a reported group is far from the rest.
         Agree = "agree",
         /// Inside its groups, the latencies show a level that is not reported.
         Coarser = "coarser",
@@ -50,8 +48,7 @@ pub struct Evidence {
     pub pair: [CpuId; 2],
     /// The measured value, in the unit of the matrix.
     pub value: f64,
-    /// The value if the source were right: the median inside inferred groups for a joined pair, across for a separated
-    /// one.
+    /// The value if the source were right: the median inside groups for a joined pair, across for a separated one.
     pub expected: f64,
 }
 
@@ -67,8 +64,7 @@ pub struct Agreement {
     /// The inferred level to which it was compared, an index into [`Structure::levels`]: for a conflict the conflicting
     /// one, otherwise the one with the largest `rand_index`. `None` without a level, or for [`Structure::all_but_one`].
     pub against: Option<usize>,
-    /// Adjusted Rand index of the two levels (Hubert and Arabie 1985): 1 if they are equal, about 0 if unrelated.
-    /// `None` without an inferred level, or if the index is undefined.
+    /// Adjusted Rand index of the two levels (Hubert and Arabie 1985): 1 if equal, about 0 if unrelated; if defined.
     pub rand_index: Option<f64>,
     /// Number of reported groups that an inferred level has exactly.
     pub matched: usize,
@@ -106,7 +102,6 @@ pub fn agreement(
     for (level, groups) in levels {
         let inner = |index: &usize| lies_within(&structure.levels[*index].groups, &groups);
         let leaves_out = unreported.iter().any(inner);
-        // The next larger reported level is not blamed again.
         unreported.retain(|index| !inner(index));
         let divides = groups.iter().any(|group| group.len() < cpus.len());
         if divides || leaves_out {
@@ -205,7 +200,6 @@ impl Sides<'_> {
         )
     }
 
-    /// Medians of the joined and of the separated pairs.
     fn medians(&self, together: &dyn Fn(CpuId, CpuId) -> bool) -> [Option<f64>; 2] {
         let (inside, across): (Vec<_>, Vec<_>) = self.pairs().partition(|([a, b], _)| together(*a, *b));
         [inside, across]

@@ -15,11 +15,9 @@ const NEAREST: usize = 16;
 /// Two near CPUs are about equally far from a third. A difference is a contradiction if it exceeds the usual difference
 /// between similar rows by this factor (see [`Columns::scatter`]; 2.9 deviations of normal values).
 const TIMES_SCATTER: f64 = 2.5;
-/// Minimum difference that is a contradiction, as a factor: below it, some of 84 published matrices lose a correct
-/// cell.
+/// Minimum difference that is a contradiction, as a factor: below it, some of 84 published files lose a correct cell.
 const MIN_CONTRADICTION: f64 = 1.25;
-/// Difference that is always a contradiction, as a factor. With more than this, noise of 25 % leaves so many wrong
-/// pairs that groups are found where there are none.
+/// Difference that is always a contradiction, as a factor. Above it, noise of 25 % produces groups that do not exist.
 const SURE_CONTRADICTION: f64 = 1.75;
 /// Number of nearest CPUs with which a CPU is compared, because the nearest one may be a wrong pair.
 const ALIKE_AMONG: usize = 3;

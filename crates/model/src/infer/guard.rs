@@ -42,8 +42,7 @@ pub(super) fn stands_out(
     if plain.is_some_and(|deviations| deviations >= MIN_DEVIATIONS) {
         return true;
     }
-    // A core with a lower clock is slower to all others. CPUs without a group are the reference and must not be
-    // corrected.
+    // A core with a lower clock is slower to all others. CPUs without a group are the reference and stay unchanged.
     level.covers_all()
         && cells
             .deviations(&cells.offsets(distances), distances)

@@ -53,7 +53,6 @@ pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<
         }
         break;
     }
-    // Nested levels cover different numbers of pairs.
     levels.sort_by_key(Partition::pairs);
     levels
 }
@@ -155,14 +154,12 @@ impl Partitions {
         Partitions { holding }
     }
 
-    /// The size of the smallest solid group that contains both CPUs.
     fn smallest_with(&self, a: usize, b: usize) -> Option<u32> {
         let theirs = &self.holding[b];
         self.holding[a].iter().find(|group| theirs.contains(group)).map(|group| group.0)
     }
 
-    /// Whether cells inside the partition are faster than cells with one end outside its group. Cells inside solid
-    /// groups smaller than those of the partition are left out.
+    /// Whether cells inside the partition, but not inside smaller solid groups, are faster than those leaving a group.
     fn separates(&self, partition: &Partition, distances: &Distances, separation: &mut Separation) -> bool {
         separation.clear();
         let n = distances.len();
@@ -288,7 +285,6 @@ mod tests {
 
     #[test]
     fn every_cpu_of_a_contradictory_ring_is_open_and_right_groups_stand() {
-        // Two slow pairs in one group leave a ring of near pairs.
         for (ns, slow) in [[21.3, 33.7], [20.0, 30.0]]
             .into_iter()
             .flat_map(|ns| [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]].map(|slow| (ns, slow)))
@@ -304,7 +300,6 @@ mod tests {
             );
             assert_eq!((structure.contradictory, structure.unfit().count()), (4, 0), "{structure:?}");
         }
-        // Two such groups are both unknown.
         let ring = |low: usize, high: usize, own: f64| {
             if [(4, 6), (5, 7), (8, 9), (10, 11)].contains(&(low, high)) { 30.0 } else { own }
         };

@@ -54,8 +54,7 @@ pub enum Shape {
     },
 }
 
-/// A group that is faster inside than to all other CPUs but is no level: the only other CPU may be slow or far away, or
-/// the others are another kind of cores.
+/// A group that stands out but is no level: the other CPUs are one slow or far CPU, or another kind of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoneGroup {
     /// The group.
@@ -168,8 +167,7 @@ pub fn repeatability(
 /// Rounds of power iteration for each axis: enough for a picture of a mesh.
 const ROUNDS: usize = 50;
 
-/// Arrangement of the CPUs of a machine without groups: classical scaling (Torgerson 1952) of the latencies to a plane.
-/// It describes the latencies and claims nothing about the chip.
+/// Arrangement of CPUs without groups: classical scaling (Torgerson 1952) of the latencies to a plane, no chip layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     /// The CPUs along the longer axis: neighbours in this order are nearer to each other than most.

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 /// Minimum number of cells: with fewer, the median of a block is too close to each cell.
 const MIN_CELLS: usize = 4;
-/// Minimum scatter: see the guard.
 const MIN_SCATTER: f64 = 0.02;
 /// Correction for small blocks, whose cells are near to their own median: their median deviation is smaller by this
 /// divided by their number (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
@@ -123,13 +122,12 @@ named! {
     pub enum Doubt {
         /// It is more than four deviations away from the cells between the same groups; 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
-        /// Its CPUs are left over in a regular level, or their other pairs are contradictory: a disturbed cell may hide
-        /// a group.
+        /// Its CPUs are left over in a regular level, or in other contradictory pairs: a disturbed cell may hide a
+        /// group.
         Leftover = "leftover",
         /// It has no value, or a 0.
         Missing = "missing",
-        /// CPU 0 and its sibling are slower than other groups: by 26 to 92 % in 7 of 46 published matrices with
-        /// threads.
+        /// CPU 0 and its sibling are slower than other groups: by 26 to 92 % in 7 of 46 published files with threads.
         FirstCpu = "first-cpu",
         /// It is nearer than other pairs of its CPUs allow; it is unknown which of them are wrong.
         Contradictory = "contradictory",
@@ -152,8 +150,8 @@ fn outlier(cells: usize) -> f64 {
     (OUTLIER * OUTLIER + 2.0 * ln((cells as f64 / FEW_CELLS).max(1.0))).sqrt()
 }
 
-/// All suspect cells under the levels (finest first) as proposed before acceptance, by pair. Values that differ by only
-/// one `step` of the clock may be equal.
+/// All suspect cells under the levels (finest first) before acceptance. Values within a `step` of the clock may be
+/// equal.
 pub(super) fn suspects(
     levels: &[Partition],
     blocks: &Blocks,

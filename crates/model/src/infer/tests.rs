@@ -268,7 +268,6 @@ fn pairs_of_which_any_may_be_wrong_are_contradictory() {
     // The chain 1-0-2-3-4-5 of near pairs may be 0,1 2,3 4,5 with two wrong pairs, or something else.
     for seed in 0..10 {
         let structure = grouped(8, 2, &[(0, 2), (3, 4)], seed);
-        // By chance, the right pairs may be found.
         let is_right = groups(&structure) == [["0,1", "2,3", "4,5", "6,7"]];
         assert!(structure.contradictory > 0 || is_right, "{seed}: {structure:?}");
         let clean = grouped(8, 2, &[], seed);

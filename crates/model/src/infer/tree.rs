@@ -105,7 +105,6 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         Vec::new()
     };
     let mut size = vec![1.0; n];
-    // The cluster that a row of the table represents.
     let mut cluster: Vec<usize> = (0..n).collect();
     let mut alive: Vec<usize> = (0..n).collect();
     let mut chain: Vec<usize> = Vec::new();
@@ -171,7 +170,6 @@ pub(super) fn least_ratio(cells: usize) -> f64 {
     if cells >= SEVERAL { MIN_RATIO_OF_SEVERAL } else { MIN_RATIO }
 }
 
-/// The solid nodes of the tree, smallest first.
 pub(super) fn solid_nodes(tree: &Tree, distances: &Distances) -> Vec<Node> {
     let by_intervals = 1.0 + 4.0 * distances.median_width();
     let least = [MIN_RATIO, MIN_RATIO_OF_SEVERAL].map(|ratio| ln(ratio.max(by_intervals)));

@@ -107,8 +107,7 @@ fn map(
     Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells })
 }
 
-/// The cells of one kernel with the context for judging them, which the session also uses to select cells for more
-/// passes.
+/// The cells of one kernel with the context for judging them, by which the session also selects cells for more passes.
 pub struct Survey<'a> {
     settings: &'a LatencySettings,
     record: &'a Record,
@@ -383,9 +382,9 @@ pub fn settled(
     settled.collect()
 }
 
-/// Combines a doubtful cell with its second measurement, whose value replaces the old one only if its interval is below
-/// it. Otherwise the old value remains, and counts as reproduced if both halves of the second measurement agree with it.
-/// Both stay in the run file. Returns whether the value was reproduced.
+/// Combines a doubtful cell with its second measurement, which replaces the value only if its interval is below it.
+/// Otherwise the value counts as reproduced if both halves of the second measurement agree with it. Both stay in the run
+/// file. Returns whether the value was reproduced.
 fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> bool {
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return false };

@@ -343,8 +343,7 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if separate measurements agree with
-/// it.
+/// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if other measurements agree.
 pub fn grade(value: &mut CellValue, repeats: bool) {
     let width = width(value);
     value.grade = Grade::of(value.flags, width, repeats);

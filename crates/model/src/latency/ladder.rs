@@ -196,8 +196,7 @@ pub fn value_of(map: Option<&LatencyMap>, [a, b]: [CpuId; 2]) -> Option<&CellVal
     map.cells.get(row, column)?.value()
 }
 
-/// Median of the pairs' medians. The interval is over passes, each represented by the median over pairs, to include
-/// common changes.
+/// Median of the pairs' medians; the interval is over passes, each the median over pairs, to include common changes.
 fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
     let passes = by_pair.values().map(Vec::len).min()?;
     let by_pass: Vec<f64> = (0..passes)

@@ -12,8 +12,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Required relative interval of a variation: a factor of two. The precision of a run refers to latencies; this
-/// protocol has a fixed number of visits, which no option increases.
+/// Required relative interval of a variation: a factor of two. The precision of a run refers to latencies.
 pub const PRECISION: f64 = 0.5;
 
 /// One message as `Events` count it: a signed difference of two clocks, and its direction.
@@ -62,8 +61,7 @@ impl OneWay {
     }
 }
 
-/// The directed map of variation: rows send, columns receive. A cell is the median over visits of the median minus
-/// minimum delay.
+/// The directed map of variation, from row to column: the median over visits of the median minus minimum delay.
 pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &[[CpuId; 2]]) -> LatencyMap {
     let mut passes: BTreeMap<[CpuId; 2], Vec<Delays>> = BTreeMap::new();
     for kept in record.kept(Purpose::Tails) {
@@ -107,8 +105,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
 struct Delays {
     at_s: f64,
     median_ns: f64,
-    /// The minimum in ticks, including the offset of the two clocks. If it is negative, the offset exceeds the latency
-    /// of the message, because nothing arrives before it was sent.
+    /// The minimum in ticks, including the clock offset; negative only if that exceeds the latency of the message.
     least_ticks: i64,
     messages: u64,
 }

@@ -42,9 +42,9 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
 /// Maximum number of cached sets of columns.
 const MAX_LAYOUTS: usize = 8;
 
-/// The results of all visits of a run, built while measuring and when a run file is read;
-/// [`analyse`](fn@super::analyse) makes the result from it, so both are identical. Visits of the map are stored in
-/// columns, because a map of 1,024 CPUs has more than four million.
+/// The results of all visits of a run, built while measuring and when a run file is read, for
+/// [`analyse`](fn@super::analyse). Visits of the map are stored in columns: a map of 1,024 CPUs has more than four
+/// million.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
     /// The meaning of the columns of [`CellPasses`].

@@ -244,8 +244,7 @@ pub struct CellValue {
     pub line_spread: Option<f64>,
     /// Plateaus by descending share; empty if there is only one.
     pub states: Vec<CellState>,
-    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state; if
-    /// timed.
+    /// Range of CAS without pause in the passes that count, in nanoseconds: identifies the machine state, if timed.
     pub cas_ns: Option<[f64; 2]>,
     /// The grade of reliability.
     pub grade: Grade,
@@ -306,8 +305,7 @@ pub struct TailSeries {
 }
 
 impl TailSeries {
-    /// A percentile net of the clock in nanoseconds, not clipped at zero. Each half has half the cost of the one clock
-    /// read.
+    /// A percentile net of the clock in nanoseconds, not clipped at zero. Each half includes half of one clock read.
     pub fn net_ns(&self, share: f64) -> Option<f64> {
         super::summary::counts_percentile(&self.raw, share).map(|ps| ps as f64 / 1e3 - self.clock_ns / 2.0)
     }
@@ -355,8 +353,7 @@ pub struct ImitatedCell {
 pub struct StateWatch {
     /// Time from the first to the last pass that shows states, summed over segments.
     pub watched: Picos,
-    /// The pair whose states are listed: the only one, or the one that changed most; `None` if no pair of several
-    /// changed.
+    /// The pair whose states are listed: the only one, or the one that changed most; `None` if several did not change.
     pub pair: Option<[CpuId; 2]>,
     /// The states by descending share; a single one if the machine did not change.
     pub states: Vec<WatchedState>,

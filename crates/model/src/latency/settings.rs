@@ -25,8 +25,7 @@ pub struct LatencySettings {
     pub parallel: Parallel,
     /// Requested relative half width of the interval (0.02 is ± 2 %).
     pub precision: f64,
-    /// Maximum number of analyses of a cell with a wide interval: two, or as many as the budget allows if a precision
-    /// or a budget was requested.
+    /// Maximum number of analyses of a wide cell: two, or more for a requested precision or budget.
     #[cfg_attr(feature = "serde", serde(rename = "looks", default = "usual_analyses"))]
     pub analyses: u32,
     /// Maximum machine time.

@@ -62,7 +62,6 @@ pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<Doubt> {
     if view.matrix.is_symmetric() {
         return None;
     }
-    // Two roundings of whole numbers are no difference.
     let rounding = if printed == Printed::WholeNumbers { 1.0 } else { 0.0 };
     let mut ratios: Vec<(f64, [CpuId; 2])> = view
         .pairs()
@@ -147,8 +146,7 @@ pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
 }
 
 const MIN_CPUS_OF_ROWS: usize = 6;
-/// Minimum ratio of CPU 0 and its nearest to other nearest pairs: 1.48 to 2.57 where the tool's main thread disturbed
-/// it, otherwise at most 1.31.
+/// Minimum ratio of CPU 0's nearest pair to others: 1.48 to 2.57 if disturbed by a main thread, else at most 1.31.
 const FIRST: f64 = 1.4;
 /// Other nearest pairs must agree within the first share, in at least the second share of cases, to be a reference.
 const AGREEMENT: f64 = 0.2;
@@ -231,8 +229,7 @@ const MIN_CPUS_OF_A_MESH: usize = 6;
 const MAX_CPUS: usize = 128;
 /// Number of similar rows that predict a cell.
 const SIMILAR: usize = 3;
-/// Minimum share of variation that similar rows predict for pinned threads; at least 0.3 in published files of this
-/// kind.
+/// Minimum share of variation that similar rows predict for pinned threads; at least 0.3 in published files.
 const PREDICTED: f64 = 0.25;
 /// Minimum spread without the most deviating twentieth: 2.2 % on a flat machine, at least 3.3 % with moving threads.
 const SPREAD: f64 = 0.03;
@@ -281,7 +278,6 @@ pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option
         }
     }
     let no_cliques = fast_pairs.len() >= MIN_FAST && opened as f64 > OPEN * triples as f64;
-    // The same spread as `topology` states for these values.
     let spread = structure.and_then(Structure::scatter).unwrap_or(spread);
     (no_cliques || fast_pairs.is_empty()).then_some(Doubt::Unpinned { predicted, spread, open })
 }
@@ -405,7 +401,6 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         return None;
     }
     let ([down, right], cells) = patches.into_iter().max_by_key(|(_, cells)| cells.len())?;
-    // A block contains each of its cells twice.
     let copies: BTreeSet<([CpuId; 2], [CpuId; 2])> = cells
         .iter()
         .map(|&[row, column]| {

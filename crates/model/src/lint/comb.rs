@@ -112,8 +112,7 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     if x > 0.0 && y.abs() < x / 2.0 { (x * x + y * y).sqrt() / below as f64 } else { 0.0 }
 }
 
-/// Whether some values rule out a mean length of [`ON_THE_LATTICE`], as each other vector adds at most one. Of 1,000
-/// values off the lattice about 70 are read.
+/// Whether some values rule out a mean length of [`ON_THE_LATTICE`]; reads about 70 of 1,000 values off the lattice.
 fn is_off_the_lattice(values: &[f64], step: f64) -> bool {
     /// Adjacent values have similar phases, so a block of them would decide nothing.
     const STRIDE: usize = 16;
@@ -123,7 +122,6 @@ fn is_off_the_lattice(values: &[f64], step: f64) -> bool {
     spread.enumerate().any(|(read, value)| {
         let (sin, cos) = (std::f64::consts::TAU * value / step).sin_cos();
         (x, y) = (x + cos, y + sin);
-        // The half covers rounding.
         let least = (read + 1) as f64 - slack - 0.5;
         least > 0.0 && x * x + y * y < least * least
     })

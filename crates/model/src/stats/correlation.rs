@@ -11,7 +11,6 @@ use super::location::median;
 const SERIES: usize = 8;
 /// Number of lags fitted: eight passes have hardly a product beyond.
 const LAGS: usize = 5;
-/// Minimum number of series for an estimate.
 const FEWEST: usize = 64;
 /// Maximum number of series: more add no useful precision; a large machine has half a million.
 const MOST: usize = 12_500;
@@ -36,15 +35,14 @@ pub struct Correlation {
 }
 
 impl Pool {
-    /// Adds the logarithms of the passes of a cell, in time order. Series with a pass farther than `limit` from the
-    /// median were disturbed, or changed state, and are skipped.
+    /// Adds the logarithms of passes in time order. Series with a pass farther than `limit` from the median are
+    /// skipped.
     pub fn add(&mut self, passes: &[f64], limit: f64) {
         for series in passes.chunks_exact(SERIES) {
             if self.series == MOST {
                 return;
             }
             let Some(median) = median(series) else { continue };
-            // A NaN is not near either.
             if !series.iter().all(|pass| (pass - median).abs() <= limit) {
                 continue;
             }
@@ -95,8 +93,7 @@ impl Correlation {
     /// Independent passes.
     pub const NONE: Correlation = Correlation { share: 0.0, next: 0.0 };
 
-    /// Factor by which correlation raises the variance of a mean of these passes (design effect, Kish 1965); at least
-    /// 1.
+    /// Factor by which correlation raises the variance of a mean of passes (design effect, Kish 1965); at least 1.
     pub fn design_effect(&self, passes: usize) -> f64 {
         let n = passes as f64;
         let (mut sum, mut power) = (0.0, 1.0);

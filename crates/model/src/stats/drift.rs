@@ -63,9 +63,9 @@ pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
 pub struct DriftShare {
     /// Variance of the passes about their mean, in the squared unit.
     pub total: f64,
-    /// The part explained by fresh lines, reduced by 4/n of it. A few passes vary less than their lines explain as
-    /// often as more; with the full part those would never be stretched, and eight passes with drift would cover 91 %.
-    /// A smaller part covers more than 97 % without drift.
+    /// The part explained by fresh lines, reduced by 4/n of it: a few passes vary less than their lines explain as
+    /// often as more. With the full part eight passes with drift would cover 91 %; with a smaller one more than 97 %
+    /// without drift.
     pub lines: f64,
     /// The rest, as variance about the long-term mean.
     pub drift: f64,

@@ -28,8 +28,7 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    /// Medians of the points, lower ends and upper ends of estimates, with the lowest confidence; `None` without
-    /// estimates.
+    /// Medians of the points, lower ends and upper ends of estimates, with the lowest confidence, if there are any.
     pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
         let of = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
         let least = |of: Vec<f64>| of.into_iter().fold(f64::INFINITY, f64::min);
@@ -65,8 +64,7 @@ impl Estimate {
     }
 
     /// The relative reach around a stated number, which may differ from the point: the median of all events instead of
-    /// that of passes. `None` without a usable interval: that of a few passes is just their range, and one that reaches
-    /// ten times the number shows that nothing is known.
+    /// that of passes. `None` for the range of a few passes, or a reach of ten times the number.
     pub fn stated_reach(&self, stated: f64) -> Option<f64> {
         let reach = Estimate { point: stated, ..*self }.relative_reach();
         Some(reach).filter(|reach| self.is_sure() && *reach < WIDEST_STATED)
@@ -113,8 +111,7 @@ impl Estimate {
         }
     }
 
-    /// Extends a positive estimate to its value without a factor, given the interval of its logarithm; the point
-    /// remains.
+    /// Extends a positive estimate to its value without a factor, given the interval of its logarithm.
     #[must_use]
     pub fn over_factor(&self, log_factor: &Estimate) -> Estimate {
         let [least, most] = [log_factor.high, log_factor.low].map(|log| 1.0 / exp(log));

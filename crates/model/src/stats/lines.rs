@@ -13,8 +13,7 @@ pub struct LineSummary {
     pub floor: f64,
     /// p90 ÷ p10 over the line medians (nearest rank); 1 for a single line.
     pub line_spread: f64,
-    /// Standard error of `location` from the spread over lines alone; 0 for a single line. It is an upper bound for
-    /// lines drawn in aligned runs, which are a stratified sample.
+    /// Standard error of `location` from the spread over lines; an upper bound for aligned runs; 0 for a single line.
     pub line_error: f64,
     /// Number of lines with at least one batch that was kept.
     pub lines: u32,

@@ -88,8 +88,7 @@ pub fn mad(values: &[f64], scale: MadScale) -> Option<f64> {
     })
 }
 
-/// Quantile by linear interpolation between order statistics, type 7 of Hyndman and Fan (1996), the default of R and
-/// NumPy. `share` is clamped to 0..=1.
+/// Quantile by linear interpolation (type 7 of Hyndman and Fan 1996, as in R and NumPy); `share` is clamped to 0..=1.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -122,7 +122,6 @@ mod tests {
     use crate::stats::Key;
     use proptest::prelude::*;
 
-    /// Passes around the levels, in time order, with relative noise.
     fn plateaus(key: Key, levels: &[(f64, usize)], noise: f64) -> Vec<f64> {
         let each = levels.iter().flat_map(|&(level, passes)| std::iter::repeat_n(level, passes));
         each.enumerate().map(|(i, level)| level * (1.0 + noise * key.normal(i as u64))).collect()

@@ -6,8 +6,7 @@
 use super::normal;
 use std::f64::consts::PI;
 
-/// Numbers of passes after which a cell may be finished: 8 for every cell, 24 for those still too wide. Larger budgets
-/// get further analyses, each at twice the number of passes.
+/// Numbers of passes for analyses: 8 for every cell, 24 for those still too wide; larger budgets double this again.
 pub const ANALYSES: [usize; 2] = [8, 24];
 
 /// Minimum number of passes for a 95 % interval of the median: the range of five holds it in 94 % (order statistics).
@@ -58,8 +57,7 @@ impl Analysis {
         spent_alpha(self.0 + 1)
     }
 
-    /// Standard deviation of passes whose median this analysis estimates to ± `width`: that median has √(π/2) times the
-    /// error of the mean of normal values.
+    /// Standard deviation of passes whose median is known to ± `width`: √(π/2) times that of the mean of normal values.
     pub fn scale_of(self, width: f64) -> f64 {
         let z = normal::quantile(1.0 - self.alpha() / 2.0);
         width * (self.passes() as f64).sqrt() / (z * (PI / 2.0).sqrt())

@@ -6,8 +6,7 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Minimum ratio of the way out to the inside at which a level is visible. Smaller differences are within the spread
-/// between cells of one relation.
+/// Minimum visible ratio of the way out to the inside; below is the spread between cells of one relation.
 pub const VISIBLE_CONTRAST: f64 = 1.15;
 
 /// The visibility of a reported level in the values.
@@ -105,7 +104,7 @@ pub fn by_relation(map: &LatencyMap, topology: &Topology) -> Vec<OfRelation> {
     of_relations(pairs(map), topology)
 }
 
-/// As [`by_relation`], for the readings of any map, in their unit and including each CPU with itself.
+/// As `by_relation`, for the readings of any map, in their unit and including each CPU with itself.
 pub fn readings_by_relation(readings: &Matrix<Option<Reading>>, topology: &Topology) -> Vec<OfRelation> {
     let cpus = readings.cpus();
     let values = readings.iter().filter_map(|(row, column, reading)| {

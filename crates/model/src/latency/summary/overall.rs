@@ -150,8 +150,7 @@ pub fn counts_mean(counts: &[(u64, u64)]) -> Option<f64> {
     (total > 0).then(|| sum / total as f64)
 }
 
-/// A chain of nearest neighbours from the first CPU. Groups that are faster inside than across come out together, but
-/// it claims no groups. CPUs without any value come last.
+/// A chain of nearest neighbours from the first CPU, which keeps groups together; CPUs without values come last.
 pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     let cpus = readings.cpus();
     let mut left: Vec<usize> = (0..cpus.len()).collect();
