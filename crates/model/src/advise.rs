@@ -138,7 +138,7 @@ fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Opti
     let bound = search::least_cost(graph, distances) / graph.total();
     let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
-    // Costs at the low ends of the intervals are below the minimum at the values by at most the widest of them.
+    // No cost at the low ends is below the minimum at the values by more than the widest interval allows.
     let least = cheapest.map_or(bound, |cheapest| bound.max(cheapest * narrowest));
     (1.0 - least / mean.high).max(0.0)
 }

@@ -111,7 +111,7 @@ impl CpuDistances {
         CpuDistances { cpus, ns: costs, ends, levels, group_of, near, filled }
     }
 
-    /// Distances of measured pairs with their intervals, or else the scatter of cells between the same groups.
+    /// Distances of measured pairs with their intervals; cells without one get the scatter between the same groups.
     pub fn of_observations(
         cpus: Vec<CpuId>,
         observed: &Matrix<Option<Observation>>,

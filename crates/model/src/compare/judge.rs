@@ -32,8 +32,8 @@ const FALSE_DISCOVERIES: f64 = 0.05;
 /// distribution there, and pairs have longer tails than a normal variable.
 const FALSE_DEPARTURES: f64 = 0.01;
 
-/// Compares two sides. Datasets of equal names are matched; single datasets are matched whatever their names. Datasets
-/// without values are left out; in comparisons by pair, so are levels without a common pair.
+/// Compares two sides. Datasets of equal names are matched, and two datasets that are the only ones of their sides.
+/// Datasets without values are left out; in comparisons by pair, so are levels without a common pair.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;

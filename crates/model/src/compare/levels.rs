@@ -167,7 +167,7 @@ impl Levels {
         }
     }
 
-    /// Number of pairs of CPUs of a series at each level: among all its CPUs, and with its first, special one.
+    /// Number of pairs of a series' CPUs at each level: of all its CPUs, and with the first, which has its own role.
     pub(super) fn level_counts(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
         let mut counts = [BTreeMap::new(), BTreeMap::new()];
         for (index, first) in series.cpus.iter().enumerate() {

@@ -126,7 +126,7 @@ impl Seen {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
 
-    /// Levels that both sides show, finest first. Levels of one side alone would be selected by noise or the change.
+    /// Common levels, finest first. Levels that one side alone shows would be selected by the noise to be judged.
     pub fn common_levels(&self, other: &Seen) -> Levels {
         let mut levels: Vec<InferredLevel> = Vec::new();
         for (index, level) in self.structure.levels.iter().enumerate() {

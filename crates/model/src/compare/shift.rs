@@ -29,7 +29,7 @@ impl Joined<'_> {
         self.a.steady && self.b.steady
     }
 
-    /// Whether the values are equal and need no interval. Single values with intervals may be equal by chance.
+    /// Whether the values are equal, but not by chance: values with intervals count only if all others are equal, too.
     fn identical(&self) -> bool {
         let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
         is_equal && (self.in_equal_datasets || self.deviation.is_none())
@@ -92,7 +92,8 @@ impl Noise {
         Noise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
     }
 
-    /// Deviation of the shift of this pair without the common part: that of its level, or its own if that is larger.
+    /// Deviation of this pair alone: that of its level, increased if its intervals are wider, or its own in a small
+    /// level.
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
         Some(match (self.typical, joined.deviation) {
             (Some(typical), Some(own)) => self.cell? * (own / typical).max(1.0),

@@ -182,7 +182,7 @@ named! {
 }
 
 impl Fact {
-    /// Simulated and real numbers, and results of different C libraries, are incomparable; others may be the subject.
+    /// Simulated and real numbers, and results of different C libraries, are incomparable; other mismatches only warn.
     fn weight(self) -> Weight {
         match self {
             Fact::Simulated | Fact::Libc => Weight::Refuses,

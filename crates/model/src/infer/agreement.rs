@@ -11,7 +11,7 @@ named! {
     /// The relation of a reported level to the inferred levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Standing {
-        /// An inferred level has exactly these groups, or the only CPU outside a reported group is far from the rest.
+        /// An inferred level has exactly these groups, or they leave out just the one CPU that is far from the rest.
         Agree = "agree",
         /// Inside its groups, the latencies show a level that is not reported.
         Coarser = "coarser",

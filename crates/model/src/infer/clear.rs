@@ -1,8 +1,8 @@
 //! Clear cuts: levels supported by the whole matrix, however few CPUs each group has.
 //!
 //! Containers and clouds often provide one group and single CPUs of others. Sizes then form no pattern, so the tree is
-//! cut as a whole: every pair inside a group is nearer than every pair across, and a CPU without a near one is a group
-//! of one. The only other explanation is a CPU that is slow to all others.
+//! cut as a whole: every pair inside a group is nearer than every pair across, and a CPU that is near to no other is a
+//! group of one. The only other explanation is a CPU that is slow to all others.
 
 use super::distances::{Distances, forgiven};
 use super::levels::{ALONE, Partition};
@@ -23,7 +23,7 @@ const SURPRISE_OF_CPUS: f64 = 11.5;
 /// Minimum ratio for levels of four or five CPUs that are found by their sizes: of four or five CPUs drawn from a mesh
 /// of 8 × 8 cores, one choice in 70 or 140 has such a gap by chance, and one in 5 or 2.6 has any (simulated).
 const MIN_RATIO_OF_FEW: f64 = 1.25;
-/// A single CPU is far, not slow, if a path is shorter than slowness predicts by this share of its extra distance.
+/// Minimum share, as returned by `detour`, for a single CPU that is far away and not just slow.
 const MIN_SHARE: f64 = 0.5;
 
 /// At most one group in this number may be disturbed.
@@ -149,9 +149,8 @@ fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
     (is_told && fastest.is_finite()).then_some(fastest - slowest)
 }
 
-/// The improbability that the nearest pairs form such groups by chance, as the logarithm of its inverse: the number of
-/// choices of this many pairs, divided by the number of divisions into groups of these sizes. The units are the groups
-/// of the finer level, if any, whose cells belong together, otherwise the CPUs.
+/// Logarithm of the number of random choices of this many pairs for each choice that forms groups of these sizes. The
+/// units are the groups of the finer level, if any, whose cells belong together, otherwise the CPUs.
 fn surprise(partition: &Partition, finer: Option<&Partition>) -> f64 {
     let size = finer.and_then(Partition::regular).unwrap_or(1);
     let n = partition.cpus() / size;
@@ -185,8 +184,8 @@ pub(super) fn slow_beside<'a>(
     (partition.of(cpu) == ALONE && share < MIN_SHARE).then_some(group)
 }
 
-/// The group nearest to a single CPU, and whether the CPU is far from it (about 1) or slow (about 0). For a slow CPU,
-/// the way to a third CPU is longer than that from the group by as much as its way to the group is. On a tree both are
+/// The group nearest to a single CPU, and a share that is about 1 if the CPU is far from it, and about 0 if the CPU is
+/// slow: it is then farther from third CPUs than the group is, by as much as it is from the group. On a tree both are
 /// equal (the four-point condition, Buneman 1971, which slow single leaves cannot meet).
 fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Option<(&'a Vec<usize>, f64)> {
     let between = |group: &[usize], cpu: usize| {

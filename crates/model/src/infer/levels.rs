@@ -7,7 +7,7 @@ use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 use std::collections::BTreeSet;
 
-/// Maximum weight of the gap of a group, a factor of 4.5: a step from threads to sockets would outweigh all groups.
+/// Upper limit of a gap in weights, a factor of 4.5: steps from threads to sockets would outweigh all other groups.
 const GAP_CAP: f64 = 1.5;
 /// Minimum share of CPUs in the groups of a level that leaves CPUs out.
 const MIN_COVERAGE: f64 = 0.25;

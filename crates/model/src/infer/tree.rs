@@ -8,7 +8,7 @@ use super::distances::{Distances, forgiven};
 use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 
-/// Noise between cells of one relation that no duration removes: slices, distances on the die. Limits the weights.
+/// Noise between cells of one relation that longer measurement does not remove (slices, distances); limits weights.
 const SCATTER: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy)]

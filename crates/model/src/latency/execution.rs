@@ -106,7 +106,7 @@ pub enum Unclear {
     ControlShares,
 }
 
-/// Maximum kept rate for a shared unit: two threads get half each, unless one alone does not saturate it.
+/// Maximum kept rate for a shared unit: two threads get half each, or more if one alone does not saturate it.
 const SHARED_BELOW: f64 = 0.7;
 /// Minimum kept rate for separate cores: two busy cores clock a few percent lower, a busy machine 10 to 25 %.
 const APART_ABOVE: f64 = 0.8;
@@ -158,7 +158,7 @@ impl ExecutionTest {
     }
 }
 
-/// The verdicts of all tests of a run, in order. If the control seems to share units, no pair is said to.
+/// The verdicts of all tests of a run, in order. If the control seems to share units, sharing is unclear for all.
 pub fn verdicts(tests: &[ExecutionTest]) -> Vec<Execution> {
     let is_control = |test: &&ExecutionTest| test.reason == Reason::Control;
     let unfit = tests.iter().filter(is_control).any(|control| control.verdict() == Execution::Shared);

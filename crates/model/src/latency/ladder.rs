@@ -157,7 +157,7 @@ fn row(
     let of_map = |cell: &usize| of_cell(maps, &kernel, pairs[*cell]);
     let elsewhere: Vec<[CpuId; 2]> =
         by_pair.iter().filter(|(_, visits)| visits.is_empty()).map(|(&cell, _)| pairs[cell]).collect();
-    // A single pair of a rung has the interval of its cell, as have kernels with a map if a visit is missing.
+    // A single pair of a rung uses the interval of its cell; so does a kernel with a map if a visit is missing.
     let cells: Option<Vec<Estimate>> = by_pair.keys().map(of_map).collect();
     let found = match cells.filter(|cells| cells.len() == 1 || !elsewhere.is_empty()) {
         Some(cells) => Estimate::typical(&cells).map(|estimate| {

@@ -281,7 +281,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// `None` on a machine with one kind of core, or if one of the kinds is unknown.
+    /// The kinds of a pair; `None` on a machine with one kind of core, or if one of the kinds is unknown.
     pub fn of(topology: &Topology, [a, b]: [CpuId; 2]) -> Option<Kinds> {
         let (mut fast, mut slow) = (topology.class_of(a)?, topology.class_of(b)?);
         if topology.classes().len() < 2 {

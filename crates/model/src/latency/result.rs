@@ -353,7 +353,7 @@ pub struct ImitatedCell {
 pub struct StateWatch {
     /// Time from the first to the last pass that shows states, summed over segments.
     pub watched: Picos,
-    /// The pair whose states are listed: the only one, or the one that changed most; `None` if several did not change.
+    /// The pair whose states are listed: the only one, or the one that changed most; `None` if none of several changed.
     pub pair: Option<[CpuId; 2]>,
     /// The states by descending share; a single one if the machine did not change.
     pub states: Vec<WatchedState>,

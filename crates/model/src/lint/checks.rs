@@ -173,7 +173,7 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     let usual = median(&others)?;
     let agreeing = others.iter().filter(|ns| (*ns / usual - 1.0).abs() <= AGREEMENT).count();
     let clear = value - usual > 1.5 * step.unwrap_or(0.0);
-    // A CPU without a near one is alone in its core or cluster, and no anomaly.
+    // A CPU that is near to no other is alone in its core or cluster, and no anomaly.
     let together = value < 0.75 * median(&view.row(first))?;
     let found =
         value >= FIRST * usual && clear && together && agreeing as f64 >= AGREEING * others.len() as f64;

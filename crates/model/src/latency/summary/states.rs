@@ -4,7 +4,7 @@ use crate::latency::{StateWatch, WatchedState};
 use crate::stats::{Detector, Estimate};
 use crate::{KernelId, LadderStep, Protocol, Relation};
 
-/// The ratio between the states of a machine, under the headline's kernel, or else under the kernel with the largest.
+/// The ratio between the states of a machine: under the headline's kernel or, if it shows none, the largest of any.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StateContrast {
     /// Index of the slowest state.
