@@ -1,6 +1,5 @@
-//! [`disassemble`]: the machine code of a timed loop, out of the running executable.
-//!
-//! What the compiler made of a loop is what was measured; nobody should have to trust that it is what was written.
+//! [`disassemble`]: the machine code of a timed loop, read from the running executable, so that users can check what
+//! the compiler made of it.
 
 use crate::asm_block::AsmBlock;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -20,35 +19,35 @@ use std::{fs, io};
 const EXECUTABLE: &str = "/proc/self/exe";
 const MAPPINGS: &str = "/proc/self/maps";
 
-/// Why no code can be shown.
+/// Reasons why no code can be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum AsmError {
-    /// A file of our own process could not be read.
+    /// A file about our own process could not be read.
     #[error("read {path}")]
     Read {
-        /// Which.
+        /// The path of the file.
         path: &'static str,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// The executable is not what we can parse.
+    /// The executable could not be parsed.
     #[error("parse {EXECUTABLE}: {reason}")]
     Parse {
-        /// What is wrong.
+        /// The parser's message.
         reason: String,
     },
     /// No symbol covers the code.
     #[error("find the code of `{kernel}` in the executable: it was stripped; build with `strip = \"none\"`")]
     NoSymbol {
-        /// The kernel.
+        /// The kernel's name.
         kernel: String,
     },
 }
 
-/// The machine code of every role of a kernel, initiator first.
+/// Disassembles every role of a kernel, initiator first.
 ///
 /// # Errors
-/// Where the executable cannot be read, or was stripped of its symbols.
+/// The executable cannot be read, or its symbols were stripped.
 ///
 /// ```
 /// use coretalk_measure::{asm, probes};
@@ -61,7 +60,7 @@ pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kernel.id.as_str(), &roles)
 }
 
-/// The machine code of both sides of `wait` with a strategy, the side that times first; `None` for a strategy of another
+/// Disassembles both roles of `wait` with a strategy, the timing role first; `None` for a strategy of another
 /// architecture.
 ///
 /// # Errors
@@ -71,7 +70,7 @@ pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, 
     Some(functions(&strategy.to_string(), &wait::loops(strategy)?))
 }
 
-/// The machine code of the timed loops of a queue that passes numbers, producer first.
+/// Disassembles the timed loops of a queue that passes numbers, producer first.
 ///
 /// # Errors
 /// As [`disassemble`].
@@ -80,8 +79,7 @@ pub fn disassemble_queue(kind: &Kind) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kind.id, &registry::loops_of(kind))
 }
 
-/// The machine code of a thread of `contend` that adds with a method: the loop without a clock, and the one that times each
-/// addition.
+/// Disassembles the loops of `contend` with a method: the one without a clock, then the one that times each addition.
 ///
 /// # Errors
 /// As [`disassemble`].
@@ -90,7 +88,7 @@ pub fn disassemble_contend(method: &Method) -> Result<Vec<AsmBlock>, AsmError> {
     functions(method.id, &contend::loops(method.kind))
 }
 
-/// The machine code of the roles of `wake` with a primitive, the one that wakes first.
+/// Disassembles the roles of `wake` with a primitive, the waking role first.
 ///
 /// # Errors
 /// As [`disassemble`].
@@ -99,7 +97,7 @@ pub fn disassemble_wake(name: &str, variant: Variant) -> Result<Vec<AsmBlock>, A
     functions(name, &wake::loops(variant))
 }
 
-/// The code of the functions at these addresses of this process.
+/// Disassembles the functions at these addresses of this process.
 fn functions(name: &str, addresses: &[usize]) -> Result<Vec<AsmBlock>, AsmError> {
     let image = Image::of_this_process()?;
     let file = image.parse()?;
@@ -116,7 +114,7 @@ fn functions(name: &str, addresses: &[usize]) -> Result<Vec<AsmBlock>, AsmError>
         .collect()
 }
 
-/// Our executable, as a file and as it lies in memory.
+/// Our executable: the file's bytes and the memory mappings.
 struct Image {
     bytes: Vec<u8>,
     mappings: String,
@@ -134,8 +132,8 @@ impl Image {
         object::File::parse(&*self.bytes).map_err(|error| AsmError::Parse { reason: error.to_string() })
     }
 
-    /// Where the linker had put what now lies at `address`: by way of the place in the file, so that it does not
-    /// matter where the loader put the executable.
+    /// Converts a run-time address to the address assigned by the linker, by way of the file offset, so that it is
+    /// independent of where the loader mapped the executable.
     fn link_address(&self, file: &object::File<'_>, address: u64) -> Option<u64> {
         let place = self.mappings.lines().find_map(|line| file_offset(line, address))?;
         file.segments().find_map(|segment| {
@@ -145,8 +143,8 @@ impl Image {
     }
 }
 
-/// The offset in its file of what lies at `address`, if that is in the mapping of this line:
-/// `55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00 1234 /usr/bin/coretalk`.
+/// The file offset of `address` if the mapping in this line contains it: `55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00
+/// 1234 /usr/bin/coretalk`.
 fn file_offset(line: &str, address: u64) -> Option<u64> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
@@ -179,7 +177,7 @@ fn listing(code: &[u8], address: u64, name_of: &dyn Fn(u64) -> Option<String>) -
     let mut formatter = IntelFormatter::new();
     formatter.options_mut().set_branch_leading_zeros(false);
     formatter.options_mut().set_space_after_operand_separator(true);
-    // Decoded as if the function stood at 0: branches inside then show the offsets of the listing.
+    // Decoded as if the function started at 0, so that branches inside show the offsets of the listing.
     Decoder::with_ip(64, code, 0, DecoderOptions::NONE)
         .iter()
         .map(|instruction| {
@@ -204,7 +202,7 @@ fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>)
     words.enumerate().map(|(index, word)| format!("{:4x}  .inst {word:#010x}", 4 * index)).collect()
 }
 
-/// Raw bytes, 16 a line.
+/// Raw bytes, 16 per line.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
@@ -233,7 +231,7 @@ mod tests {
     fn every_way_of_waiting_shows_code_of_its_own() {
         use crate::strategies::catalogue::strategy_kind;
         let code = |name: &str| disassemble_wait(strategy_kind(name).unwrap()).unwrap().unwrap();
-        // Each once: the executable of the tests is a hundred megabytes.
+        // Each loop is disassembled only once: the executable of the tests has about 100 MB.
         let all = ["busy", "pause", "fence", "yield", "futex", "backoff"].map(|name| (name, code(name)));
         for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::lead"), "{}", blocks[0].symbol);
@@ -248,7 +246,7 @@ mod tests {
     fn every_queue_shows_a_loop_of_its_own_for_each_side() {
         use crate::queues::catalogue::kind;
         let code = |name: &str| disassemble_queue(kind(name).unwrap().0).unwrap();
-        // Some of all: the executable of the tests is a hundred megabytes.
+        // Only a few queues: the executable of the tests has about 100 MB.
         let all = ["spsc", "slots", "rtrb", "mutex", "pipe"].map(|name| (name, code(name)));
         for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::produce"), "{}", blocks[0].symbol);

@@ -1,13 +1,13 @@
-//! Reading the counter that times everything: where fences stand, and what each read costs.
+//! Reads the counter that times everything, with the fences that each read needs.
 //!
-//! All three functions read one and the same counter, so their values may be subtracted from each other on one CPU.
-//! Across CPUs they may only be compared where the clock has been found synchronous. They end the process with a signal
-//! where [`check`] fails: no branch of theirs looks for that, since a timed loop contains them.
+//! All three functions read the same counter, so their values may be subtracted from each other on one CPU. Across CPUs
+//! they may only be compared where the clock has been found synchronous. They end the process with a signal where
+//! [`check`] fails; they do not check it themselves, since timed loops contain them.
 
-/// What the ticks are ticks of: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
+/// The counter's name: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
 pub const SOURCE: &str = imp::SOURCE;
 
-/// Why the counter cannot be read here: the instructions that read it would end the process.
+/// Reasons why reading the counter would end the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// CPUID leaf 1, EDX\[4\] is clear.
@@ -21,21 +21,20 @@ pub enum Unreadable {
     Forbidden,
 }
 
-/// Whether this machine has the instructions that read the counter, and lets this process execute them.
+/// Checks that this machine has the instructions that read the counter, and lets this process execute them.
 ///
 /// # Errors
-/// The first reason that is found.
+/// The first reason found.
 pub fn check() -> Result<(), Unreadable> {
     imp::check()
 }
 
-/// Whether this process is forbidden to read the counter. The clocks of the system are read through it as well, so that
-/// nothing that looks at the time works then.
+/// Whether this process is forbidden to read the counter. The system's clocks read it too, so they fail as well.
 pub fn is_forbidden() -> bool {
     imp::check() == Err(Unreadable::Forbidden)
 }
 
-/// The counter at the start of a timed span: everything before it has completed, nothing of the span has begun.
+/// Reads the counter at the start of a timed span: everything before has completed, nothing of the span has begun.
 ///
 /// ```
 /// use coretalk_measure::counter;
@@ -47,13 +46,13 @@ pub fn start() -> u64 {
     imp::start()
 }
 
-/// The counter at the end of a timed span: every load of the span has completed, nothing after the span has begun.
+/// Reads the counter at the end of a timed span: every load of the span has completed, nothing after it has begun.
 #[inline(always)]
 pub fn stop() -> u64 {
     imp::stop()
 }
 
-/// The counter without a fence: cheap, good to a few tens of ticks, for deadlines and pacing.
+/// Reads the counter without a fence: cheap, precise to a few tens of ticks, for deadlines and pacing.
 pub fn now_ticks() -> u64 {
     imp::now_ticks()
 }
@@ -170,8 +169,8 @@ mod imp {
     }
 }
 
-/// Nanoseconds of the standard library's clock: where there is no counter that we know how to read.
-/// Miri executes no machine instructions either.
+/// Nanoseconds of the standard library's clock, where no counter is known. Miri executes no machine instructions
+/// either.
 #[cfg(all(not(loom), any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
 mod imp {
     use std::sync::OnceLock;
@@ -198,7 +197,7 @@ mod imp {
     }
 }
 
-/// A count of its own readings: loom explores orders of memory accesses, in which no time passes.
+/// Counts its own readings: loom explores orders of memory accesses, in which no time passes.
 #[cfg(loom)]
 mod imp {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

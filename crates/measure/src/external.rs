@@ -1,10 +1,10 @@
-//! [`External`]: a queue, a way of waiting, a wake-up or a method of contention that a runtime in another language performs.
+//! [`External`]: a queue, wait strategy, wake-up or method of contention that a runtime in another language performs.
 
 use coretalk_model::series::Parameters;
 use std::fmt;
 
-/// A queue, a primitive or a way of waiting in another language, named `RUNTIME:NAME` (`dotnet:semaphoreslim`): the open
-/// end of the catalogues. Displayed as it is typed.
+/// Something that a runtime in another language performs, named `RUNTIME:NAME` (`dotnet:semaphoreslim`). Displayed as
+/// typed.
 ///
 /// ```
 /// # use coretalk_measure::external::External;
@@ -18,12 +18,12 @@ use std::fmt;
 pub struct External {
     /// The runtime: `java`.
     pub runtime: String,
-    /// What it is called there: `array-blocking-queue`.
+    /// Its name there: `array-blocking-queue`.
     pub name: String,
 }
 
 impl External {
-    /// Words that stand before a colon in names of ours, whatever they name.
+    /// Words that precede a colon in this program's own names.
     const OURS: [&'static str; 10] = [
         "pause",
         "spin-futex",
@@ -37,21 +37,21 @@ impl External {
         "sim",
     ];
 
-    /// Reads a name of that form; `None` for a name of ours, and for what has no such form.
+    /// Parses `RUNTIME:NAME`; `None` for any other form and for names of this program.
     pub fn parse(text: &str) -> Option<External> {
         let (runtime, name) = text.split_once(':')?;
         let is_external = External::is_runtime(runtime) && is_word(name);
         is_external.then(|| External { runtime: runtime.to_owned(), name: name.to_owned() })
     }
 
-    /// Whether a runtime may be called so: lower-case letters, digits and hyphens, a letter first, and no word that stands
-    /// before a colon in a name of ours.
+    /// Whether this is a valid name of a runtime: lower-case letters, digits and hyphens, starting with a letter, and
+    /// not a word that precedes a colon in a name of this program.
     pub fn is_runtime(text: &str) -> bool {
         is_word(text) && !External::OURS.contains(&text)
     }
 }
 
-/// Whether a runtime, or something in one, may be called so but for words that are taken.
+/// Whether the text has the form of a name: lower-case letters, digits and hyphens, starting with a letter.
 pub(crate) fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -63,17 +63,17 @@ impl fmt::Display for External {
     }
 }
 
-/// The option of a run that says how many processes of each runtime there are.
+/// Option for the number of processes of each runtime.
 pub const FORKS: &str = "forks";
-/// How many there are where nothing is said: five have an interval, and one slow process does not decide.
+/// Default number of processes: five allow an interval, and one slow process does not decide.
 pub const DEFAULT_FORKS: u32 = 5;
 
-/// The option of a run that says where the other threads of runtimes run: a list of CPUs, or [`SAME`].
+/// Option for the CPUs of the runtimes' other threads: a list of CPUs, or [`SAME`].
 pub const HELPERS: &str = "helpers";
-/// They run on the CPUs that are measured.
+/// The other threads run on the measured CPUs.
 pub const SAME: &str = "same";
 
-/// How many processes of each runtime a run has.
+/// The number of processes of each runtime.
 pub fn forks(options: &Parameters) -> u32 {
     options.number(FORKS).map_or(DEFAULT_FORKS, |forks| forks as u32).max(1)
 }

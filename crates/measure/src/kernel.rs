@@ -1,27 +1,26 @@
-//! [`Kernel`]: the code of the roles, and the pattern that prices it on a simulated machine.
+//! [`Kernel`]: the code of the roles, and its cost on a simulated machine.
 
 use crate::stage::{Halt, Stage};
 use coretalk_model::KernelId;
 use std::borrow::Cow;
 
-/// What the roles of a trial execute, and what one operation of it costs in events of the machine.
+/// The code that the roles of a trial execute, and the cost of one operation in machine events.
 #[derive(Debug)]
 pub struct Kernel {
     /// Stable name.
     pub id: KernelId,
     /// One function per role, initiator first.
     pub roles: &'static [RoleFn],
-    /// The pattern of interaction: a spin loop cannot run on a simulated machine, but every kernel can say what it
-    /// does there.
+    /// The cost on a simulated machine, which cannot run a spin loop.
     pub cost: Cost,
-    /// Lines that one place of the walk needs (two for a mailbox per direction).
+    /// Lines per place of the walk (two for a mailbox per direction).
     pub lines_per_place: u32,
-    /// What part of the role functions' names to show for `probes --asm`.
+    /// Part of the role functions' names that `probes --asm` shows.
     pub symbol: &'static str,
 }
 
 impl Kernel {
-    /// One in which two roles hand a line back and forth, by the transactions of a hop and how a side waits.
+    /// A kernel in which two roles hand a line back and forth, from the transactions per hop and the way of spinning.
     pub const fn ping_pong(
         (id, symbol): (&'static str, &'static str),
         roles: &'static [RoleFn],
@@ -33,19 +32,19 @@ impl Kernel {
     }
 }
 
-/// The code of one role: runs one span on its stage.
+/// The code of one role, which runs one span on its stage.
 pub type RoleFn = fn(&mut Stage<'_>) -> Result<(), Halt>;
 
-/// What one operation does, in events of the machine. Stated here, held against reality by the ladder.
+/// Cost of one operation in machine events; the stated numbers are compared with measurements by the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cost {
     /// Two roles hand a line back and forth; the operation is a round trip of two hops.
     PingPong {
         /// Coherence transactions of one hop.
         transfers_per_hop: f64,
-        /// Whether the waiting side pulls at the line so eagerly that it disturbs the owner's store.
+        /// Whether the waiting side requests the line so eagerly that it disturbs the owner's store.
         spin: Spin,
-        /// Wait hints executed on each hop beyond what overlaps with the transfer.
+        /// Wait hints per hop that do not overlap with the transfer.
         extra_hints_per_hop: f64,
     },
     /// One role chases pointers through lines that the other dirtied; the operation is one dependent read.
@@ -60,11 +59,11 @@ pub enum Cost {
     },
 }
 
-/// How a side waits for a line.
+/// How a side spins for a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Spin {
-    /// Nothing between two looks.
+    /// Polls without a wait hint.
     Eager,
-    /// A wait hint between two looks.
+    /// Polls with a wait hint in between.
     Hinted,
 }

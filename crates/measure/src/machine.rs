@@ -1,7 +1,8 @@
-//! [`Machine`]: the boundary between what coretalk decides and what the hardware does.
+//! [`Machine`]: the boundary between deciding what to measure and measuring it.
 //!
-//! Everything above this trait (plan, schedule, session, statistics, store, reports) never knows whether the machine
-//! is real. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
+//! Everything above this trait (plan, schedule, session, statistics, store, reports) is independent of whether the
+//! machine is real. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing
+//! sleeps.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::catalogue::Recipe;
@@ -22,17 +23,17 @@ use std::sync::Arc;
 
 /// A machine that can measure.
 pub trait Machine {
-    /// Which CPUs share what, as the machine reports it: every online CPU, allowed or not.
+    /// The topology that the machine reports, over every online CPU, allowed or not.
     fn topology(&self) -> &Topology;
 
-    /// Which CPUs this process may use.
+    /// The CPUs that this process may use.
     fn allowance(&self) -> &Allowance;
 
-    /// What numbers are measured under.
+    /// The conditions of the measurement.
     fn environment(&self) -> &Environment;
 
-    /// Looks for everything that could spoil a measurement on these CPUs, and starts no thread on others. Changes nothing.
-    /// Before a run it takes a tenth of its budget at most and a fifth of a second, and longer where there is no budget.
+    /// Checks these CPUs for everything that could spoil a measurement; changes nothing and starts no thread on other
+    /// CPUs. Takes at most a tenth of `budget` and at most 0.2 s; longer without a budget.
     fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding>;
 
     /// The rate of the counter whose ticks recordings hold.
@@ -44,22 +45,21 @@ pub trait Machine {
     /// Lets time pass with every CPU idle; returns early when stopped.
     fn pause(&mut self, span: Picos, stop: &Stop);
 
-    /// Makes ready: one persistent thread per CPU, pinned and proven to be there, and memory for lines. Called once
-    /// before the first [`perform`](Machine::perform); a second call replaces the workers.
-    ///
-    /// A CPU that refuses its thread costs that CPU and not the others: [`absent`](Machine::absent) names it.
+    /// Starts one persistent thread per CPU, verifies its pinning and allocates memory for lines. Must precede the
+    /// first [`perform`](Machine::perform); a second call replaces the workers. A CPU that refuses its thread is listed
+    /// by [`absent`](Machine::absent); the other CPUs are unaffected.
     ///
     /// # Errors
-    /// [`MachineError::Pin`] where every CPU refuses.
+    /// [`MachineError::Pin`] if every CPU refuses.
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError>;
 
-    /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands over
-    /// one outcome per round performed, in order and with every CPU at rest: no later than at the end, and as soon as it
-    /// is known where that costs nothing. Fewer than asked means that `stop` was raised in between. `take` gives back
-    /// recordings that nobody needs any more, those of earlier rounds among them: a machine may use their memory again.
+    /// Performs rounds one after another and passes each outcome to `take`, in order and with every CPU at rest. No
+    /// system call, spawn or allocation happens inside a round. An outcome is delivered at the end at the latest, and
+    /// earlier where that costs nothing. Fewer outcomes than rounds mean that `stop` was raised. `take` returns
+    /// recordings that are no longer needed, also those of earlier rounds; the machine may reuse their memory.
     ///
     /// # Errors
-    /// Only for failures of the machine as a whole; what concerns one trial is in its outcome.
+    /// Only failures of the machine as a whole; failures of single trials are part of the outcome.
     fn perform_each(
         &mut self,
         batch: &[Round],
@@ -67,10 +67,10 @@ pub trait Machine {
         take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError>;
 
-    /// [`perform_each`](Machine::perform_each) with all outcomes at once.
+    /// Performs rounds and returns all outcomes at once.
     ///
     /// # Errors
-    /// As there.
+    /// As [`perform_each`](Machine::perform_each).
     fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
         let mut outcomes = Vec::with_capacity(batch.len());
         self.perform_each(batch, stop, &mut |outcome| {
@@ -80,27 +80,28 @@ pub trait Machine {
         Ok(outcomes)
     }
 
-    /// Those of some CPUs that no thread can be held on right now, and why. Looked up anew by each call, which takes some
-    /// ten microseconds; between trials only.
+    /// The CPUs of this set to which no thread can be pinned right now, with reasons. Each call asks again, which takes
+    /// about 10 µs; call it only between trials.
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
 
-    /// Whether a thread was held on a CPU when workers were engaged: one that refuses threads later was away meanwhile.
+    /// Whether a thread was pinned to this CPU when workers were engaged: a CPU that refuses threads later was lost
+    /// since.
     fn has_worker(&self, _cpu: CpuId) -> bool {
         false
     }
 
-    /// Since when a CPU that is absent has been missed, where work that ran until now was watched meanwhile.
+    /// Time since which an absent CPU has been missing, if work was monitored on it until now.
     fn missed_since(&self, _cpu: CpuId) -> Option<Picos> {
         None
     }
 
-    /// What the machine lacks for a trial, found out by trying; `None` where nothing.
+    /// The feature that the machine lacks for a trial, determined by trying; `None` if nothing is missing.
     fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {
         None
     }
 
-    /// Makes a runtime ready to perform trials, which may build its adapter, and says what it offers or why it cannot be had;
-    /// once for each. `None` of a machine on which no program performs what runtimes do.
+    /// Prepares a runtime, which may build its adapter, and returns what it offers or why it is unavailable; called
+    /// once per runtime. `None` on a machine without adapters.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn prepare_runtime(
         &mut self,
@@ -112,17 +113,17 @@ pub trait Machine {
         None
     }
 
-    /// Machine time that making runtimes ready has taken but for builds: a part of the budget of the run that needs them.
+    /// Machine time spent on preparing runtimes, without builds; it counts towards the budget of the run.
     fn preparing(&self) -> Picos {
         Picos::ZERO
     }
 
-    /// Sets the moment on this machine's line by which what is performed from now on is over: rounds, trials and warm-ups that
-    /// would go on beyond it are broken off as if `stop` were raised. Work has a limit of its own. `None` sets no moment.
+    /// Sets a deadline on this machine's clock: rounds, trials and warm-ups that would exceed it are aborted as if
+    /// `stop` were raised. Work has its own limit. `None` removes the deadline.
     fn end_by(&mut self, deadline: Option<Picos>);
 
-    /// Lets everything settle that performs these trials and has to, for `most` in all; `told` hears of each. Before any of
-    /// them is performed, so that no pass waits for it.
+    /// Warms up whatever performs these trials and needs it, for at most `most` in total, before the first pass; `told`
+    /// is called for each.
     fn warm_up(
         &mut self,
         _orders: &[TrialOrder<'_>],
@@ -132,19 +133,19 @@ pub trait Machine {
     ) {
     }
 
-    /// How long [`warm_up`](Machine::warm_up) takes at most.
+    /// The maximum duration of [`warm_up`](Machine::warm_up).
     fn longest_warm_up(&self, _orders: &[TrialOrder<'_>], _most: Picos) -> Picos {
         Picos::ZERO
     }
 
-    /// Performs one pass of one trial of a series, on workers that are engaged.
+    /// Performs one pass of one trial of a series, on engaged workers.
     ///
     /// # Errors
-    /// [`TrialFailure`] says why the pass has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
+    /// [`TrialFailure`] says why the pass has no result; [`TrialFailure::Interrupted`] if `stop` was raised.
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure>;
 
-    /// Performs one pass of each of some trials whose CPUs lie on different cores, all at the same time: one outcome each,
-    /// in order, with how many others there were. A machine that does not know how performs them one after another.
+    /// Performs one pass each of trials on different cores, all at the same time. Returns one outcome each, in order,
+    /// with the number of concurrent trials. The default performs them one after another.
     fn perform_trials(
         &mut self,
         orders: &[TrialOrder<'_>],
@@ -153,47 +154,47 @@ pub trait Machine {
         orders.iter().map(|order| self.perform_trial(order, stop)).collect()
     }
 
-    /// Why the machine cannot run a piece of work at all: a sentence; `None` where it can.
+    /// The reason, as a sentence, why the machine cannot run a piece of work; `None` if it can.
     fn refuses(&self, _work: &Work) -> Option<String> {
         None
     }
 
-    /// Runs a piece of work once, everything that belongs to it held on the CPUs of its placement.
+    /// Runs a piece of work once, with all its threads bound to the CPUs of its placement.
     ///
     /// # Errors
-    /// [`TrialFailure`] says why the run has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised, and
-    /// [`TrialFailure::TimedOut`] where the limit of the order ended it.
+    /// [`TrialFailure`] says why the run has no result; [`TrialFailure::Interrupted`] if `stop` was raised, and
+    /// [`TrialFailure::TimedOut`] if the limit of the order ended it.
     fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         Err(TrialFailure::of("this machine cannot run workloads"))
     }
 
-    /// Whether something else keeps more than 5 % of the CPUs busy right now (a good neighbour then measures
-    /// serially); `None` where the machine cannot tell.
+    /// Whether other programs use more than 5 % of the CPUs right now, in which case a considerate run measures
+    /// serially; `None` if the machine cannot tell.
     fn is_busy(&self) -> Option<bool>;
 }
 
-/// A good neighbour measures serially where others keep more than this share of the CPUs busy.
+/// Share of the CPUs used by other programs above which a considerate run measures serially.
 pub(crate) const BUSY_SHARE: f64 = 0.05;
 
-/// Which CPUs this process may use.
+/// The CPUs that this process may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
-    /// Hard: the cpuset of the control group. Nothing outside it can be pinned.
+    /// The cpuset of the control group, a hard limit: no thread can be pinned outside it.
     pub cpuset: CpuSet,
-    /// The inherited affinity mask: only the default choice.
+    /// The inherited affinity mask, which only sets the default choice.
     pub mask: CpuSet,
-    /// CPUs that the system has and that are switched off.
+    /// Offline CPUs.
     pub offline: CpuSet,
 }
 
-/// Which workers a run needs, and what they ask for.
+/// The workers that a run needs, and the priority that they request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkerSettings {
-    /// One pinned thread each.
+    /// CPUs that get one pinned thread each.
     pub cpus: Vec<CpuId>,
-    /// Niceness to ask for; `None` tries −20 and takes what it gets.
+    /// Requested niceness; `None` tries −20 and accepts what the system grants.
     pub nice: Option<i32>,
-    /// Real-time priority to ask for.
+    /// Requested real-time priority.
     pub realtime: Option<i32>,
 }
 
@@ -202,61 +203,61 @@ pub struct WorkerSettings {
 pub struct Granted {
     /// `nice -20`, `fifo 50`, `normal` …, for the environment block.
     pub priority: String,
-    /// Whether the coordinating thread has a CPU (and core) of its own, away from the workers.
+    /// Whether the coordinating thread has a CPU and core of its own, separate from the workers.
     pub coordinator_apart: bool,
 }
 
 /// Trials performed at the same time, on disjoint CPUs.
 #[derive(Debug, Clone)]
 pub struct Round {
-    /// The trials.
+    /// The concurrent trials.
     pub assignments: Vec<Assignment>,
 }
 
-/// One trial in one round: what runs where.
+/// One trial in one round.
 #[derive(Debug, Clone)]
 pub struct Assignment {
-    /// Which CPU each role runs on, in role order (initiator first).
+    /// CPU of each role, in role order (initiator first).
     pub placement: Vec<CpuId>,
-    /// The spans, in the order of execution.
+    /// The spans in order of execution.
     pub orders: Arc<[SpanOrder]>,
-    /// Keys every random choice inside: offsets of lines, order of the walk, start phase, simulated noise.
+    /// Key of every random choice: line offsets, walk order, start phase, simulated noise.
     pub key: u64,
 }
 
-/// What to execute and how often: one span of the recording.
+/// One span of the recording: what to execute and how often.
 #[derive(Debug, Clone)]
 pub struct SpanOrder {
-    /// The code.
+    /// The executed code.
     pub kernel: &'static Kernel,
-    /// Whose memory holds the lines.
+    /// Home node of the lines.
     pub home: HomeChoice,
-    /// Places visited: each is one line, or as many as the kernel needs ([`Kernel::lines_per_place`]).
+    /// Number of places visited: each is one line, or as many as the kernel needs ([`Kernel::lines_per_place`]).
     pub lines: u32,
-    /// How the places are chosen.
+    /// Selection of the places.
     pub walk: Walk,
-    /// Round trips before the first timed batch of a span, on its first place.
+    /// Round trips before the first timed batch of a span, on the first place.
     pub warm_up: u32,
     /// What to record.
     pub sampling: Sampling,
 }
 
-/// Whose memory holds the lines of a span.
+/// The NUMA node whose memory holds the lines of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HomeChoice {
-    /// The NUMA node of the CPU of this role.
+    /// The node of the CPU of this role.
     OfRole(usize),
     /// This node.
     Node(Home),
 }
 
-/// How the places of a span are chosen.
+/// Selection of the places of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Walk {
-    /// Aligned runs of 16 consecutive lines in different page frames, offsets drawn anew, walked in random order,
-    /// flushed and rewritten before use.
+    /// Aligned runs of 16 consecutive lines in different page frames, with fresh random offsets, walked in random
+    /// order, flushed and rewritten before use.
     FreshRuns,
-    /// One and the same place for the whole run, as single-address tools do.
+    /// The same place for the whole run, as tools with a single address do.
     OnePlace,
 }
 
@@ -270,15 +271,15 @@ pub enum Sampling {
         /// Round trips in a batch.
         round_trips: u32,
     },
-    /// Every single round trip, counted by value; the clock's cost is in each.
+    /// A count of single round trips by duration; each includes the cost of the clock.
     Events {
-        /// Round trips in all.
+        /// Total round trips.
         round_trips: u64,
     },
 }
 
 impl SpanOrder {
-    /// Batches in all, or events.
+    /// Total batches or events.
     pub fn samples(&self) -> u64 {
         match self.sampling {
             Sampling::Batches { visits, .. } => u64::from(self.lines) * u64::from(visits),
@@ -286,7 +287,7 @@ impl SpanOrder {
         }
     }
 
-    /// Round trips in all, warm-up included.
+    /// Total round trips, including warm-up.
     pub fn round_trips(&self) -> u64 {
         u64::from(self.warm_up)
             + match self.sampling {
@@ -298,133 +299,130 @@ impl SpanOrder {
     }
 }
 
-/// What a round produced.
+/// The result of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundOutcome {
-    /// When it began, on the machine's time line.
+    /// Start time on the machine's clock.
     pub started: Picos,
-    /// How long it took.
+    /// Duration.
     pub elapsed: Picos,
-    /// One outcome per assignment, in order.
+    /// Results in the order of the assignments.
     pub trials: Vec<Result<Recording, TrialFailure>>,
 }
 
-/// A counter coarser than this cannot time batches of a few µs.
+/// Maximum counter step: a coarser counter cannot time batches of a few µs.
 const COARSEST_STEP_NS: f64 = 1000.0;
 
-/// Refuses a counter that cannot time anything.
-///
-/// # Errors
-/// [`ClockError::Coarse`].
+/// Rejects a counter whose steps are too coarse.
 pub(crate) fn fine_enough(step_ns: f64) -> Result<(), ClockError> {
     if step_ns > COARSEST_STEP_NS { Err(ClockError::Coarse(step_ns)) } else { Ok(()) }
 }
 
-/// Why a counter cannot time anything.
+/// Reasons why a counter cannot time anything.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ClockError {
-    /// It cannot be read.
+    /// The counter cannot be read.
     #[error(transparent)]
     Unreadable(#[from] counter::Unreadable),
-    /// Its smallest visible step, in nanoseconds, is too long.
+    /// The smallest visible step, in nanoseconds, is too long.
     #[error("it advances in steps of {0:.0} ns, too coarse to time anything")]
     Coarse(f64),
-    /// A reading, in ticks, is less than the one before.
+    /// A reading, in ticks, is less than the previous one.
     #[error("it ran backwards from {0} to {1}")]
     Backwards(u64, u64),
-    /// All readings are this one.
+    /// All readings have this value.
     #[error("it is stuck at {0}")]
     Still(u64),
-    /// From one reading to another it has not risen, or no time has passed, in nanoseconds.
+    /// Between two readings the counter has not risen or no time has passed (nanoseconds).
     #[error("it went from {0} to {1} in {2:.0} ns")]
     NoRate(u64, u64, f64),
 }
 
-/// What can go wrong with a machine as a whole.
+/// Failures of the machine as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The system refused a CPU.
+    /// The system refused to pin a thread to a CPU.
     #[error("pin a thread to CPU {cpu} (allowed: {allowed})")]
     Pin {
-        /// The CPU.
+        /// The refused CPU.
         cpu: CpuId,
-        /// What may be used.
+        /// The allowed CPUs.
         allowed: CpuSet,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// Threads that are pinned do not run.
+    /// Pinned threads do not run.
     #[error("run a pinned thread on {}: a program of real-time priority may keep it (see `ps -eLo psr,cls,rtprio,comm`)", .cpus.named())]
     Silent {
-        /// The CPUs.
+        /// CPUs of these threads.
         cpus: CpuSet,
     },
-    /// The machine cannot pin threads at all (an emulator, a foreign system).
+    /// The machine cannot pin threads at all (an emulator or an unsupported system).
     #[error("pin threads on this system ({reason}); simulated machines and files work everywhere")]
     NoPinning {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The counter cannot time anything.
     #[error("use the clock of this machine: {reason}; simulated machines and files work everywhere")]
     Clock {
-        /// What is wrong with it.
+        /// The defect of the counter.
         reason: ClockError,
     },
-    /// Memory for lines could not be had, or lies on the wrong node.
+    /// Memory for lines could not be allocated, or is on the wrong node.
     #[error("get memory for measured lines on node {node}: {reason}")]
     Memory {
-        /// The node asked for.
+        /// The requested node.
         node: u32,
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
-    /// Threads could not be started.
+    /// A thread could not be started.
     #[error(
         "start a thread for CPU {cpu} (limit of threads or processes reached? see `ulimit -u`, and pids.max of the control group)"
     )]
     Spawn {
-        /// The CPU.
+        /// The CPU of the thread.
         cpu: CpuId,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// A CPU feature that a kernel needs is missing.
+    /// A kernel needs a CPU feature that is missing.
     #[error("run `{kernel}`: this CPU has no {feature}")]
     Feature {
-        /// The kernel.
+        /// The kernel's name.
         kernel: String,
-        /// What is missing.
+        /// The missing feature.
         feature: String,
     },
-    /// A file of the system could not be read.
+    /// A system file could not be read.
     #[error("read {path}")]
     System {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// A scenario cannot be simulated as written.
     #[error("simulate {scenario}: {reason}")]
     Scenario {
-        /// Its name or file.
+        /// The scenario's name or file.
         scenario: String,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
-    /// The system refused a priority that was asked for.
+    /// The system refused a requested priority.
     #[error("get {priority}: {reason}")]
     Priority {
-        /// What was asked for.
+        /// The requested priority.
         priority: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
 impl MachineError {
-    /// Whether this machine can measure nothing, though its system can be asked what it reports.
+    /// Whether the host cannot be measured at all, although its system information is still readable.
     pub fn is_of_host(&self) -> bool {
         matches!(self, MachineError::NoPinning { .. } | MachineError::Clock { .. })
     }

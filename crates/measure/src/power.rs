@@ -1,5 +1,5 @@
-//! What the power management of the machine does: energy used by packages ([`PackageEnergy`]), idle states entered
-//! ([`IdleStates`]), and CPUs kept out of those that take time to leave ([`Awake`]).
+//! Power management of the machine: package energy ([`PackageEnergy`]), idle state entries ([`IdleStates`]), and a
+//! request that keeps CPUs out of slow idle states ([`Awake`]).
 
 use crate::host::root::SystemRoot;
 use coretalk_model::CpuId;
@@ -8,11 +8,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Where the kernel shows the counters; AMD's too, whatever the name says. On most systems the superuser alone may read
-/// them, and a guest has none.
+/// Folder of the kernel's energy counters, AMD's included. Most systems let only root read them, and a guest has none.
 const ZONES: &str = "/sys/class/powercap";
 
-/// The counters of all packages at one moment, in microjoules; empty where they cannot be read.
+/// Energy counters of all packages at one moment, in microjoules; empty where they cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageEnergy(Vec<Zone>);
 
@@ -20,12 +19,12 @@ pub struct PackageEnergy(Vec<Zone>);
 struct Zone {
     number: u32,
     used_uj: u64,
-    /// The counter begins again after this.
+    /// The counter wraps after this value.
     range_uj: u64,
 }
 
 impl PackageEnergy {
-    /// Now. The counters move once a millisecond: spans should be much longer.
+    /// Reads the counters. They advance once a millisecond, so spans should be much longer.
     pub fn now() -> PackageEnergy {
         PackageEnergy::of(&SystemRoot::live())
     }
@@ -33,7 +32,7 @@ impl PackageEnergy {
     fn of(root: &SystemRoot) -> PackageEnergy {
         let zone = |number: u32| {
             let folder = format!("{ZONES}/intel-rapl:{number}");
-            // Beside packages there is the whole platform, which contains them.
+            // Skips the zone of the whole platform, which contains the packages.
             root.peek(&format!("{folder}/name")).filter(|name| name.starts_with("package"))?;
             let used_uj = root.number(&format!("{folder}/energy_uj"))?;
             let range_uj = root.number(&format!("{folder}/max_energy_range_uj"))?;
@@ -42,8 +41,8 @@ impl PackageEnergy {
         PackageEnergy(root.numbered(ZONES, "intel-rapl:").into_iter().filter_map(zone).collect())
     }
 
-    /// Joules used by all packages since an earlier moment; `None` where one of them does not tell. A counter that began
-    /// again did so once: at 300 W that takes a quarter of an hour and more.
+    /// Joules used by all packages since an earlier moment; `None` if one of them is unreadable. Assumes at most one
+    /// wrap: at 300 W that takes at least a quarter of an hour.
     pub fn joules_since(&self, earlier: &PackageEnergy) -> Option<f64> {
         let same = self.0.len() == earlier.0.len() && !self.0.is_empty();
         let used: Option<u64> =
@@ -60,16 +59,16 @@ impl Zone {
     }
 }
 
-/// More states than any driver has.
+/// Upper limit of idle states; more than any driver has.
 const MAX_STATES: usize = 16;
 
-/// Entries into each idle state since the system started, over some CPUs; empty where the kernel does not count (a guest
+/// Entries into each idle state since boot, summed over some CPUs; empty where the kernel does not count them (a guest
 /// without an idle driver, a system without cpuidle).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdleStates(BTreeMap<String, u64>);
 
 impl IdleStates {
-    /// What the kernel counted until now, by the name of the state in lower case with underscores.
+    /// Reads the counts; names of states are in lower case with underscores.
     pub fn now(cpus: &[CpuId]) -> IdleStates {
         IdleStates::of(&SystemRoot::live(), cpus)
     }
@@ -88,7 +87,7 @@ impl IdleStates {
         IdleStates(entries)
     }
 
-    /// States that were entered since, with how often.
+    /// States that were entered since, with the number of entries.
     pub fn since<'a>(&'a self, before: &'a IdleStates) -> impl Iterator<Item = (&'a str, u64)> {
         let known = |state: &str| before.0.get(state).copied().unwrap_or(0);
         let entered =
@@ -97,19 +96,19 @@ impl IdleStates {
     }
 }
 
-/// Where the kernel takes the longest exit that it may choose an idle state by. Source: the kernel's documentation of PM
-/// quality of service for user space: a signed number of microseconds in 32 bits, which holds as long as the file is open.
+/// File that limits the exit latency of idle states: a signed number of microseconds in 32 bits, in force while the
+/// file is open. Source: the kernel's documentation of PM quality of service for user space.
 const LIMIT: &str = "/dev/cpu_dma_latency";
 
-/// While it lives, no CPU enters an idle state that takes time to leave: idle loops poll.
+/// Keeps CPUs out of idle states with an exit latency while it lives: idle loops poll.
 #[derive(Debug)]
 pub struct Awake {
-    /// The request ends where the file is closed.
+    /// Closing the file ends the request.
     _held: File,
 }
 
 impl Awake {
-    /// Asks the system for it.
+    /// Requests it from the system.
     ///
     /// # Errors
     /// The system refuses, mostly because it needs root.
@@ -124,7 +123,7 @@ impl Awake {
     }
 }
 
-/// What stands in the way of [`Awake::hold`], as a sentence that names the file.
+/// The reason why [`Awake::hold`] failed, as a sentence that names the file.
 pub fn refusal(error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::PermissionDenied => "it needs root".to_owned(),
@@ -145,7 +144,7 @@ mod tests {
             let folder = format!("{ZONES}/intel-rapl:{number}");
             tree = tree.file(&format!("{folder}/name"), name).file(&format!("{folder}/energy_uj"), used);
             tree = tree.file(&format!("{folder}/max_energy_range_uj"), "1000000\n");
-            // The cores of a package are a zone inside of it.
+            // The zone of the package's cores, nested in the package.
             tree = tree.file(&format!("{ZONES}/intel-rapl:{number}:0/name"), "core\n");
         }
         PackageEnergy::of(tree.root())

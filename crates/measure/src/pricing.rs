@@ -1,123 +1,121 @@
 //! [`Pricing`]: the boundary between probes and the simulated machine.
 //!
-//! A probe says what one pass of it costs in events of a machine; the simulator knows what these events cost and lets
-//! time pass. Neither needs to know more of the other than what stands here.
+//! A probe expresses a pass in machine events; the simulator knows their cost and advances time.
 
 use coretalk_model::{CpuId, Picos, TickRate, Topology};
 use serde::{Deserialize, Serialize};
 
-/// What a trial of a series sees of a simulated machine while a pass of it is priced: what events cost, with noise and
-/// without, and time that passes. Every random value comes from the seed of the run, the key of the order and the
-/// placement, in the order of the calls.
+/// A probe's view of a simulated machine while it prices one pass of a trial: event costs, with and without noise, and
+/// virtual time. Random values derive from the seed of the run, the key of the order and the placement, in call order.
 pub trait Pricing<'a>: std::fmt::Debug {
     /// The CPU of each role.
     fn placement(&self) -> &'a [CpuId];
 
-    /// What the CPUs truly share, whatever the machine reports.
+    /// The true topology, which may differ from the reported one.
     fn topology(&self) -> &'a Topology;
 
     /// The rate of the counter.
     fn rate(&self) -> TickRate;
 
-    /// What a start-stop pair of reads of the counter costs, in nanoseconds.
+    /// Cost of a start-stop pair of counter reads, in nanoseconds.
     fn clock_ns(&self) -> f64;
 
-    /// What everything beside line transfers costs.
+    /// Costs of everything except line transfers.
     fn costs(&self) -> &'a Costs;
 
     /// Keeps CPUs out of idle states for the rest of the pass.
     fn keep_awake(&mut self);
 
-    /// What a CPU that has been idle so long needs to come back: nothing where idle loops poll.
+    /// Exit latency of a CPU that has been idle this long; 0 where idle loops poll.
     fn idle_exit_ns(&self, idle_ns: f64) -> f64;
 
-    /// What one transfer of a line between two CPUs takes right now in nanoseconds, on the mean line and the better
-    /// home; nothing on one and the same CPU.
+    /// Current duration of one line transfer between two CPUs in nanoseconds, on the mean line and the better home; 0
+    /// if both are the same CPU.
     fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64;
 
-    /// The same for a kernel that spins without a wait hint.
+    /// Current duration of one line transfer for a kernel that spins without a wait hint.
     fn eager_transfer_ns(&self, from: CpuId, to: CpuId) -> f64;
 
-    /// By how much a busy sibling slows work down: between these.
+    /// Range of the factor by which a busy sibling slows work down.
     fn sibling_factor(&self) -> [f64; 2];
 
-    /// Whether the CPUs of all roles are threads of one core right now: by the true structure, or in a state in which the
-    /// host has put them onto one.
+    /// Whether the CPUs of all roles are currently threads of one core: by the true structure, or because the host has
+    /// moved them onto one in the current state.
     fn shares_core(&self) -> bool;
 
-    /// By how much each further pair that talks at the same time slows a pair down.
+    /// Slowdown of a pair per additional concurrent pair.
     fn parallel_bias(&self) -> f64;
 
     /// Whether a hypervisor runs the machine.
     fn is_guest(&self) -> bool;
 
-    /// What one cycle of a core takes, in nanoseconds, at its nominal clock.
+    /// Duration of one core cycle at the nominal clock, in nanoseconds.
     fn cycle_ns(&self, cpu: CpuId) -> f64;
 
-    /// The same value as single events have it: with the noise of the scenario.
+    /// A duration with the scenario's noise of a single event.
     fn event(&mut self, ns: f64) -> f64;
 
-    /// The same value as the mean of many single events.
+    /// A duration with the scenario's noise of a mean over many events.
     fn batch(&mut self, ns: f64) -> f64;
 
     /// The next random number in [0, 1).
     fn unit(&mut self) -> f64;
 
-    /// Lets time pass, and says by how much longer it took because a CPU was held up.
+    /// Lets time pass and returns the extra time that hold-ups of CPUs caused.
     fn pass(&mut self, ns: f64) -> f64;
 
-    /// Everything that holds up one CPU in a span from now on, in nanoseconds, one by one.
+    /// Hold-ups of one CPU in a span that starts now, each with its duration in nanoseconds.
     fn holds(&mut self, cpu: CpuId, span_ns: f64) -> Vec<(f64, HeldAs)>;
 
-    /// Notes that a role worked for so long, and how often it slept.
+    /// Records CPU time and voluntary context switches of a role.
     fn spend(&mut self, role: usize, cpu_ns: f64, voluntary: u32);
 
-    /// What the counter shows of a span of time that begins at any phase between two of its steps; never negative.
+    /// Counter ticks of a span that starts at a random phase of the counter's step; never negative.
     fn ticks(&mut self, ns: f64) -> u64;
 
-    /// Since the pass began.
+    /// Time since the pass began.
     fn elapsed(&self) -> Picos;
 }
 
-/// What a hold-up of a CPU looks like to the system.
+/// How the system accounts for a hold-up of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldAs {
-    /// The tick of the timer.
+    /// Timer tick.
     Tick,
-    /// Another thread had the CPU.
+    /// Context switch to another thread.
     Switch,
-    /// The hypervisor counts it.
+    /// Steal time counted by the hypervisor.
     Steal,
-    /// The control group counts it.
+    /// CPU quota of the control group.
     Quota,
-    /// Nothing tells.
+    /// No visible cause.
     Nothing,
 }
 
-/// What everything beside the timed batches takes.
+/// Costs of everything except timed batches and line transfers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
-    /// Start of a round: workers that are released while they spin need little.
+    /// Start of a round; small, because workers spin while they wait for it.
     pub rendezvous_us: f64,
     /// Both probes of the core clock, before and after.
     pub probes_us: f64,
     /// Flush and rewrite of a line.
     pub line_ns: f64,
-    /// A wait hint.
+    /// One wait hint.
     pub hint_ns: f64,
-    /// A system call that does nothing.
+    /// An empty system call.
     pub syscall_ns: f64,
-    /// From one thread to another on one CPU, through the scheduler.
+    /// Switch between two threads on one CPU through the scheduler.
     pub switch_ns: f64,
-    /// Waking a thread that sleeps on another CPU: the interrupt and the scheduler there.
+    /// Wake-up of a sleeping thread on another CPU: the interrupt and the scheduler there.
     pub wake_ns: f64,
-    /// What an idle CPU needs to come back, by how long it has been idle: `[after µs, exit ns]`, rising.
+    /// Exit latency of an idle CPU by the time it has been idle: `[after µs, exit ns]`, rising.
     pub idle_exit: Vec<[f64; 2]>,
 }
 
 impl Costs {
-    /// What a CPU that has been idle so long needs to come back.
+    /// Exit latency of a CPU that has been idle this long, in nanoseconds.
     pub fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
         self.idle_exit
             .iter()
@@ -127,7 +125,7 @@ impl Costs {
     }
 }
 
-/// What the CPUs of a simulated machine execute.
+/// Instruction set of a simulated machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arch {
     /// x86-64.

@@ -1,26 +1,26 @@
-//! Which cells are visited together, and in which order.
+//! Which cells are measured together, and in which order.
 //!
-//! A round is a set of cells on disjoint cores. Serial schedules have one cell a round; parallel ones come from the
-//! circle method where every pair of a machine is asked for, and from a greedy edge colouring otherwise.
+//! A round is a set of cells on disjoint cores. Serial schedules have one cell per round; parallel ones use the circle
+//! method if every pair of a machine is requested, and a greedy edge colouring otherwise.
 
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Topology};
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
-/// Positions of cells in the plan's list, visited at the same time.
+/// Cells measured at the same time, as indices into the plan's list.
 pub type CellRound = Vec<u32>;
 
-/// One cell a round, in a random order.
+/// One cell per round, in random order.
 pub fn serial(cells: &[u32], key: Key) -> Vec<CellRound> {
     let mut order = cells.to_vec();
     key.shuffle(&mut order);
     order.into_iter().map(|cell| vec![cell]).collect()
 }
 
-/// Rounds of at most `width` cells on disjoint cores, so that the two threads of a core never work in different
-/// pairs; every cell once; order and grouping drawn anew with each key, so that disagreement between passes estimates
-/// noise plus interference.
+/// Rounds of at most `width` cells on disjoint cores, so that the two threads of a core never work in different pairs.
+/// Each cell occurs once. Order and grouping depend on the key, so that disagreement between passes estimates noise
+/// plus interference.
 pub fn parallel(
     topology: &Topology,
     pairs: &[[CpuId; 2]],
@@ -40,7 +40,7 @@ pub fn parallel(
     rounds
 }
 
-/// The same for any list of pairs, some of which may stand there several times, or have both roles on one CPU.
+/// Parallel rounds for any list of pairs, which may contain duplicates and pairs with both roles on one CPU.
 pub fn together(
     topology: &Topology,
     pairs: &[[CpuId; 2]],
@@ -52,7 +52,7 @@ pub fn together(
     rounds.into_iter().flat_map(|round| split(round, width.max(1))).collect()
 }
 
-/// Parts of nearly equal size, none above the width.
+/// Splits a round into parts of nearly equal size, none above the width.
 fn split(round: CellRound, width: usize) -> Vec<CellRound> {
     let parts = round.len().div_ceil(width);
     (0..parts)
@@ -62,7 +62,7 @@ fn split(round: CellRound, width: usize) -> Vec<CellRound> {
 
 /// The cores of the CPUs in a list of pairs, numbered from 0.
 struct Cores {
-    /// The core of a CPU, by its id.
+    /// Core number of a CPU, by its id.
     of: Vec<usize>,
     threads: Vec<Vec<CpuId>>,
 }
@@ -89,9 +89,9 @@ impl Cores {
     }
 }
 
-/// The cell of each pair of CPUs, as a table: half a million look-ups a pass, and as many entries to make.
+/// The cell of each pair of CPUs, as a table, for half a million look-ups per pass and as many insertions.
 struct Cells {
-    /// Position of a CPU in the table, by its id.
+    /// Index of a CPU in the table, by its id.
     position: Vec<usize>,
     cpus: usize,
     table: Vec<Option<NonZeroU32>>,
@@ -127,9 +127,8 @@ impl Cells {
     }
 }
 
-/// The circle method (Kirkman 1847) over cores, times the combinations of their threads, and rounds for the pairs
-/// inside cores: N − 1 rounds for N single-threaded cores, which is the least possible. `None` where not every pair
-/// of the CPUs is asked for.
+/// Rounds by the circle method (Kirkman 1847) over cores, times the combinations of their threads, plus rounds for
+/// pairs inside cores. N single-threaded cores need N − 1 rounds, the minimum. `None` unless every pair is requested.
 fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellRound>> {
     let cpus: usize = cores.threads.iter().map(Vec::len).sum();
     if pairs.len() != cpus * (cpus - 1) / 2 {
@@ -164,7 +163,7 @@ fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellR
     Some(rounds)
 }
 
-/// Pairs of threads of one core: one round for each pair of thread numbers.
+/// Rounds for the threads of one core: one for each pair of thread numbers.
 fn inside_cores(cores: &Cores, cell: &impl Fn(CpuId, CpuId) -> Option<u32>) -> Vec<CellRound> {
     let most = cores.threads.iter().map(Vec::len).max().unwrap_or(0);
     let mut rounds = Vec::new();
@@ -180,13 +179,13 @@ fn inside_cores(cores: &Cores, cell: &impl Fn(CpuId, CpuId) -> Option<u32>) -> V
     rounds
 }
 
-/// Greedy edge colouring: each cell in random order goes into the first round in which both its cores are free; at
+/// Greedy edge colouring: each cell, in random order, joins the first round in which both its cores are free. Needs at
 /// most twice as many rounds as the busiest core has cells.
 fn coloured(cores: &Cores, pairs: &[[CpuId; 2]], cells: &[u32], key: Key) -> Vec<CellRound> {
     let mut order = cells.to_vec();
     key.with(2).shuffle(&mut order);
     let mut rounds: Vec<CellRound> = Vec::new();
-    // Bit r of a core's words: busy in round r.
+    // Bit r of a core's words is set if the core is busy in round r.
     let mut busy: Vec<Vec<u64>> = vec![Vec::new(); cores.threads.len()];
     for cell in order {
         let [a, b] = pairs[cell as usize].map(|cpu| cores.of[cpu.index()]);
@@ -301,7 +300,7 @@ mod tests {
             let rounds = parallel(&topology, &pairs, &cells, width, key);
             check(&topology, &pairs, &cells, &rounds, width);
             check(&topology, &pairs, &cells, &serial(&cells, key), 1);
-            // Both directions, both roles on one CPU, and every pair for two queues.
+            // Both directions, both roles on one CPU, and a duplicate of every pair.
             let ordered = pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a], [a, a], [a, b]]);
             let ordered: Vec<[CpuId; 2]> = ordered.collect();
             let cells: Vec<u32> =

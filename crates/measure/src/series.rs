@@ -1,8 +1,7 @@
-//! [`SeriesProbe`]: a question to the machine, with the kernels that answer it in a map, and with trials that place roles on
-//! any number of CPUs and say several things at once.
+//! [`SeriesProbe`]: a question to the machine, answered by trials over any number of CPUs and, in a map, by kernels.
 //!
-//! The machine asks the probe, so that a new family touches neither side: on the host it gets a [`TrialContext`] of
-//! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
+//! The machine calls the probe, so a new probe needs no change in the machine: on the host it gets a [`TrialContext`]
+//! of pinned threads, on a simulated machine a [`Pricing`] that prices the actions of its roles.
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
@@ -18,41 +17,40 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 
-/// What a probe asks, in words; help, lists and documents derive from it.
+/// Texts that describe a probe; help, lists and documents derive from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeSpec {
-    /// Stable name, as in documents and on the command line.
+    /// Stable name, used in documents and on the command line.
     pub id: &'static str,
     /// Heading of its page in `docs/probes`.
     pub title: &'static str,
-    /// The question it answers, as a person would ask it.
+    /// The question that it answers, in the user's words.
     pub question: &'static str,
-    /// Unit of its numbers.
+    /// Unit of the main quantity.
     pub unit: &'static str,
-    /// What its numbers are, as in documents.
+    /// Name of the main quantity.
     pub quantity: &'static str,
 }
 
-/// A question to the machine, answered by trials: it lists them, performs one pass of one on threads of this machine, and
-/// says what the same pass costs on a simulated one. One file each under `probes/`, listed in
+/// A question to the machine, answered by trials. A probe lists its trials, performs one pass of a trial on real
+/// threads, and prices the same pass on a simulated machine. Each probe is one file under `probes/`, listed in
 /// [`REGISTRY`](crate::probes::REGISTRY).
 pub trait SeriesProbe: Sync {
-    /// What is asked.
+    /// The texts that describe the probe.
     fn spec(&self) -> &ProbeSpec;
 
-    /// Every piece of code that can be timed to answer it in a map, in the order of reports; a probe of trials alone has
-    /// none.
+    /// Kernels that answer the question in a map, in report order; empty for a probe of trials alone.
     fn kernels(&self) -> &[&'static Kernel] {
         &[]
     }
 
-    /// Lists the trials of a request, in the order of reports.
+    /// Lists the trials of a request, in report order.
     ///
     /// # Errors
-    /// What makes no sense: an unknown name (with the nearest one), a number out of range.
+    /// Invalid requests: an unknown name (with the nearest known one) or a number out of range.
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError>;
 
-    /// The trials that speak for this probe in a run over all probes: no more than share its budget well.
+    /// Lists the trials that represent this probe in a suite, few enough to share its budget.
     ///
     /// # Errors
     /// As [`trials`](SeriesProbe::trials).
@@ -60,55 +58,55 @@ pub trait SeriesProbe: Sync {
         self.trials(request)
     }
 
-    /// What this machine lacks for a trial (`WAITPKG`), found out by trying and not by asking; `None` where nothing.
+    /// The feature (such as `WAITPKG`) that this machine lacks for a trial, determined by trying; `None` if none.
     fn lacks(&self, _spec: &TrialSpec) -> Option<String> {
         None
     }
 
-    /// The same of a simulated machine.
+    /// The feature that a simulated machine lacks for a trial.
     fn lacks_simulated(&self, _spec: &TrialSpec, _arch: crate::pricing::Arch) -> Option<String> {
         None
     }
 
-    /// The parameter of its trials that names what is measured, where runtimes in other languages may perform it too.
+    /// The parameter that names the measured thing, if runtimes in other languages may perform it too.
     fn named_by(&self) -> Option<&'static str> {
         None
     }
 
-    /// What a runtime has to perform for a trial; `None` for what this program performs itself.
+    /// What a runtime has to perform for a trial; `None` if this program performs the trial itself.
     fn external(&self, spec: &TrialSpec) -> Option<External> {
         External::parse(spec.parameters.text(self.named_by()?)?)
     }
 
-    /// What a runtime has to do for a trial.
+    /// Builds the work order of a runtime for a trial.
     ///
     /// # Errors
-    /// Why no runtime can perform it.
+    /// The reason why no runtime can perform the trial.
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         Err(RequestError::Unfit(format!("no runtime can perform {}", spec.label()).into()))
     }
 
-    /// What a pass of a runtime found out for a trial.
+    /// Converts a runtime's pass into the result of a trial.
     fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
         pass.observed()
     }
 
-    /// What stands on simulated machines for what runtimes perform.
+    /// Simulated stand-ins for what runtimes perform.
     fn twins(&self) -> &'static [Twin] {
         &[]
     }
 
-    /// Names of its quantities that no runtime tells.
+    /// Names of the quantities that no runtime reports.
     fn unknown_of_runtimes(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// How long a pass of a trial takes at least, however little it is given: one after long idle gaps.
+    /// Minimum duration of a pass of a trial, such as one wake-up after a long idle gap.
     fn least_span(&self, _spec: &TrialSpec) -> Picos {
         Picos::ZERO
     }
 
-    /// How many distributions a trial can have.
+    /// Maximum number of distributions of a trial.
     fn distributions(&self, _spec: &TrialSpec) -> usize {
         let events = |quantity: &&Quantity| quantity.in_table && quantity.aggregate == Aggregate::Events;
         self.quantities().iter().filter(events).count()
@@ -117,7 +115,7 @@ pub trait SeriesProbe: Sync {
     /// Performs one pass on this machine.
     ///
     /// # Errors
-    /// [`TrialFailure`] says why the pass has nothing to say.
+    /// [`TrialFailure`] says why the pass has no result.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
 
@@ -128,56 +126,57 @@ pub trait SeriesProbe: Sync {
     fn simulate(&self, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>)
     -> Result<Observed, TrialFailure>;
 
-    /// What it says, number by number: unit, direction, aggregation and place in tables of each. Columns of tables stand in
-    /// this order.
+    /// The quantities that the probe reports, in column order: unit, direction, aggregation and position in tables.
     fn quantities(&self) -> &'static [Quantity];
 
-    /// The parameters that its trials differ in, the columns of tables first.
+    /// The parameters in which its trials differ, table columns first.
     fn parameters(&self) -> &'static [Parameter];
 
-    /// Whether a trial is over as soon as it has the samples asked for, however wide its interval: where how long was
-    /// looked is what was asked.
+    /// Whether a trial ends once it has the requested samples, however wide its interval: for probes whose observation
+    /// time is requested explicitly.
     fn ends_with_samples(&self) -> bool {
         false
     }
 
-    /// What the two CPUs of a pair do, for the legend of a map: rows are its first, columns its second.
+    /// The roles of the two CPUs of a pair, for the legend of a map: rows are the first CPU, columns the second.
     fn roles_of_a_pair(&self) -> &'static str {
         "rows: first CPU of the pair"
     }
 
-    /// The CPUs that a trial needs: those of its roles, and those of its mask where it has one.
+    /// The CPUs that a trial needs: those of its roles and those of its mask.
     fn cpus(&self, spec: &TrialSpec) -> Vec<CpuId> {
         let mask = mask_of(spec);
         let others = mask.iter().flat_map(CpuSet::iter).filter(|cpu| !spec.placement.contains(cpu));
         spec.placement.iter().copied().chain(others).collect()
     }
 
-    /// Whether its roles say something of their CPUs each for itself, so that a trial goes on where one of them goes away.
+    /// Whether each role describes its own CPU alone, so that a trial continues after the loss of one of them.
     fn watches_each_cpu(&self) -> bool {
         false
     }
 
-    /// Whether a trial may be made while others are made on other cores.
+    /// Whether a trial may run while others run on other cores.
     fn concurrent(&self, _spec: &TrialSpec) -> Concurrent {
         Concurrent::Never
     }
 
-    /// What it can measure, by the names that its command takes, and what each does; empty where it takes no names.
+    /// Names that the probe's command accepts, with descriptions; empty if it accepts none.
     fn variants(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// What the names in some trials mean, for the legend of a table.
+    /// Explanations of names in these trials, for the legend of a table.
     fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<Remark> {
         Vec::new()
     }
 }
 
-/// A name in a table, empty of the whole table; a template of what it means; the number of the name that fills it.
+/// A legend entry: a name in a table (empty for the whole table), a template of its meaning, and the number that fills
+/// the template.
 pub type Remark = (String, &'static str, Option<u32>);
 
-/// Names of distributions and values by which trials of a probe are judged precise: the first of these that a trial has.
+/// Names of the distributions and values that decide whether a trial is precise, by priority: the first that a trial
+/// has is used.
 ///
 /// ```
 /// # use coretalk_measure::{probes::queue::Queue, series::headlines};
@@ -190,52 +189,52 @@ pub fn headlines(probe: &dyn SeriesProbe) -> Vec<&'static str> {
     ranked.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Whether a trial may be made while others are made on other cores.
+/// Whether a trial may run while others run on other cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrent {
-    /// Only alone.
+    /// Never: the trial runs alone.
     Never,
-    /// Where trials of its relation, made both ways, prove that it changes nothing.
+    /// If trials of the same relation, made both ways, prove that concurrency does not change the result.
     IfProven,
-    /// In any case: no number of it is believed.
+    /// Always: its numbers are not used.
     Always,
 }
 
-/// What is asked of a probe.
+/// A request for trials of a probe.
 #[derive(Debug, Clone, Copy)]
 pub struct SeriesRequest<'a> {
-    /// Which CPUs share what.
+    /// The reported topology.
     pub topology: &'a Topology,
-    /// CPUs that take part, in matrix order.
+    /// Participating CPUs in matrix order.
     pub cpus: &'a [CpuId],
-    /// Ordered pairs of CPUs, for probes of two roles: initiator first.
+    /// Ordered pairs of CPUs, initiator first, for probes with two roles.
     pub pairs: &'a [[CpuId; 2]],
-    /// What its own options say, defaults left out.
+    /// Options of the probe, defaults omitted.
     pub options: &'a Parameters,
 }
 
-/// The parameter of trials whose roles are not bound to one CPU each: the CPUs on which they may run.
+/// Name of the parameter that lists the allowed CPUs of trials whose roles are not bound to one CPU each.
 pub const MASK: &str = "mask";
 
-/// The CPUs on which the roles of a trial may run, where they are not bound to one each.
+/// The CPUs on which the unbound roles of a trial may run; `None` if the roles are bound.
 pub fn mask_of(spec: &TrialSpec) -> Option<CpuSet> {
     spec.parameters.text(MASK).and_then(|list| CpuSet::from_list(list).ok())
 }
 
-/// One pass of one trial, to be performed.
+/// An order to perform one pass of one trial.
 #[derive(Clone, Copy)]
 pub struct TrialOrder<'a> {
-    /// Who performs it.
+    /// The probe.
     pub probe: &'static dyn SeriesProbe,
-    /// What.
+    /// The trial.
     pub spec: &'a TrialSpec,
-    /// What the options of the run say, defaults left out.
+    /// Options of the run, defaults omitted.
     pub options: &'a Parameters,
-    /// The machine time that the pass should take, about: the probe chooses its counts by it.
+    /// Approximate machine time of the pass, from which the probe derives its counts.
     pub span: Picos,
-    /// Keys every random choice inside.
+    /// Key of every random choice.
     pub key: u64,
-    /// Which of its processes performs it, from 0, where a runtime does.
+    /// Number of the runtime's process that performs the pass, from 0.
     pub process: u32,
 }
 
@@ -251,7 +250,7 @@ impl std::fmt::Debug for TrialOrder<'_> {
     }
 }
 
-/// The ordered pairs that stand for every relation among some CPUs: the first in matrix order of each.
+/// One ordered pair for each relation among some CPUs: the first in matrix order.
 pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     let mut found: Vec<(coretalk_model::Relation, [CpuId; 2])> = Vec::new();
     for (index, &to) in cpus.iter().enumerate() {
@@ -266,64 +265,64 @@ pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 
     found.into_iter().map(|(_, pair)| pair).collect()
 }
 
-/// Why a request, or a trial of one, makes no sense: a whole sentence.
+/// The reason, as a whole sentence, why a request or one of its trials is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// A name that stands for nothing.
+    /// An unknown name.
     #[error("unknown {what} `{typed}` (known: {known}){}", similar(*nearest))]
     Unknown {
-        /// What it was taken for.
+        /// The category of the name.
         what: &'static str,
-        /// The name.
+        /// The name as typed.
         typed: String,
-        /// Those that stand for something.
+        /// The known names.
         known: String,
-        /// The one that was perhaps meant.
+        /// The nearest known name.
         nearest: Option<&'static str>,
     },
-    /// A name that no queue has.
+    /// An unknown queue.
     #[error("unknown queue `{typed}`{}", match nearest { None => format!(": known are {known}"), near => similar(*near) })]
     NoQueue {
-        /// The name.
+        /// The name as typed.
         typed: String,
-        /// Those that queues have.
+        /// The known queues.
         known: String,
-        /// The one that was perhaps meant.
+        /// The nearest known queue.
         nearest: Option<&'static str>,
     },
-    /// What a runtime would have to perform, where none is asked.
+    /// Work for a runtime, where this program alone can perform it.
     #[error("`{0}` is of the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
         (`wait --strategy`), wake-ups (`wake --primitive`) and methods of contention (`contend --method`)", runtime = .0.runtime)]
     External(External),
-    /// A number, or one of few values, that is none of those allowed.
+    /// A value outside the allowed range or set.
     #[error("{what}: {allowed}")]
     OutOfRange {
-        /// What was asked for.
+        /// The rejected value.
         what: String,
-        /// What can be asked for.
+        /// The allowed values.
         allowed: String,
     },
-    /// One thing is asked for twice.
+    /// An item listed twice.
     #[error("{option} lists {item} twice; list it once")]
     Twice {
         /// The option that lists it.
         option: &'static str,
-        /// What it lists.
+        /// The item.
         item: String,
     },
-    /// A list of CPUs that cannot be read.
+    /// An unreadable list of CPUs.
     #[error(transparent)]
     Cpus(#[from] CpuSetError),
-    /// There is no CPU.
+    /// No CPU to measure on.
     #[error("there is no CPU to measure on")]
     NoCpu,
-    /// Things that do not go together, as the probe says it that knows why.
+    /// An invalid combination, described by the probe.
     #[error("{0}")]
     Unfit(Cow<'static, str>),
 }
 
 impl RequestError {
-    /// None of these names is the one that was typed.
+    /// Builds the error for a name that is none of `names`.
     pub(crate) fn unknown(what: &'static str, typed: &str, names: &[&'static str]) -> RequestError {
         if let Some(external) = External::parse(typed) {
             return RequestError::External(external);
@@ -332,18 +331,18 @@ impl RequestError {
         RequestError::Unknown { what, typed, known: names.join(", "), nearest }
     }
 
-    /// An option lists something twice.
+    /// Builds the error for an item that an option lists twice.
     pub(crate) fn twice(option: &'static str, item: impl ToString) -> RequestError {
         RequestError::Twice { option, item: item.to_string() }
     }
 
-    /// What was asked for, and what can be.
+    /// Builds the error for a value outside the allowed ones.
     pub(crate) fn out_of_range(what: impl Into<String>, allowed: impl Into<String>) -> RequestError {
         RequestError::OutOfRange { what: what.into(), allowed: allowed.into() }
     }
 }
 
-/// A trial that makes no sense says why instead of a number.
+/// A trial that is invalid fails with the reason.
 impl From<RequestError> for TrialFailure {
     fn from(error: RequestError) -> TrialFailure {
         TrialFailure::of(error.to_string())
@@ -354,9 +353,9 @@ fn similar(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |near| format!("; a similar name exists: `{near}`"))
 }
 
-/// The name that was perhaps meant: the one that fewest letters differ from, if these are few; else the one that shares
-/// most with what was typed, if one holds the other; else one with a word that is nearly what was typed. Case makes no
-/// difference.
+/// The known name nearest to a typed one, ignoring case: the one at the smallest edit distance if that is small; else
+/// the one that shares most with the typed text if one contains the other; else one with a word close to the typed
+/// text.
 ///
 /// ```
 /// # use coretalk_measure::series::nearest;
@@ -387,10 +386,10 @@ pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
     held.copied().or_else(|| in_a_word().map(|(.., name)| name))
 }
 
-/// Fewer letters are part of many a name by chance.
+/// Minimum shared letters: shorter sequences occur in many names by chance.
 const MIN_SHARED: usize = 3;
 
-/// Letters to insert, delete or replace, or neighbours to exchange (Damerau 1964): the slips of typing.
+/// Damerau (1964) distance: insertions, deletions, replacements and exchanges of neighbours, the usual slips of typing.
 fn distance(a: &str, b: &str) -> usize {
     let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<char>>());
     let mut before: Vec<usize> = Vec::new();

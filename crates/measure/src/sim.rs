@@ -1,11 +1,10 @@
 //! [`SimMachine`]: a machine that prices kernels instead of running them.
 //!
-//! It stands in for hardware wherever the truth must be known (tests of statistics) or no such hardware is at hand.
-//! Time is virtual and nothing sleeps. Every random value is a hash of what it belongs to: the hardware seed of the
-//! scenario, or the seed of the run with the key of the trial, its span, line and batch, or a point of virtual time.
-//! Rounds are computed one after another, because the state of the machine depends on when a round begins; the trials
-//! of a round are independent of each other and are spread over threads. So neither the number of threads nor the way
-//! rounds are cut into batches changes a result.
+//! It replaces hardware where the truth must be known (tests of statistics) or no such hardware is available. Time is
+//! virtual and nothing sleeps. Every random value is a hash of one of: the hardware seed of the scenario; the seed of
+//! the run with the key of the trial, its span, line and batch; or a point of virtual time. Rounds are computed one
+//! after another, because the state of the machine depends on when a round begins; the independent trials of a round
+//! are spread over threads. Neither the number of threads nor the division of rounds into batches changes a result.
 
 mod builtin;
 mod clock;
@@ -54,9 +53,9 @@ use std::io;
 use std::num::NonZeroUsize;
 use trial::Performed;
 
-/// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
+/// Minimum samples per thread: about 200 µs of work, against 20 to 50 µs to start one.
 const SAMPLES_PER_THREAD: u64 = 40_000;
-/// How often whoever watches a program looks whether its CPUs are there.
+/// Interval at which the simulated monitor of a program polls whether its CPUs are online.
 const POLL_INTERVAL: Picos = Picos::from_ms(100);
 
 /// A simulated machine.
@@ -73,18 +72,17 @@ pub struct SimMachine {
     allowance: Allowance,
     environment: Environment,
     now: Picos,
-    /// When what is performed is broken off.
+    /// Deadline of what is performed.
     deadline: Option<Picos>,
     threads: usize,
-    /// The CPUs that workers were asked for, those that refused it among them.
+    /// CPUs for which workers were requested, including those that refused.
     requested: CpuSet,
-    /// Recordings whose memory the next ones take.
+    /// Recordings whose memory is reused.
     spare: Vec<Recording>,
 }
 
 impl SimMachine {
-    /// Opens the machine of a scenario. The seed drives what passes; what belongs to the hardware has its own seed in
-    /// the scenario.
+    /// Opens the machine of a scenario. `seed` drives the run; the hardware has its own seed in the scenario.
     pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
         let spec = scenario.spec;
         let topology = spec.structure.topology();
@@ -120,14 +118,14 @@ impl SimMachine {
         }
     }
 
-    /// With this many simulation threads (at least one). Results do not depend on it.
+    /// Sets the number of simulation threads (at least one). Results do not depend on it.
     pub fn with_threads(mut self, threads: usize) -> SimMachine {
         self.threads = threads.max(1);
         self
     }
 
-    /// The true latency: half a round trip (or one read, or one message) in ns, with the lines on this node, as the
-    /// mean over lines, at nominal clocks, without noise, in the state in which the machine begins.
+    /// The true latency in ns: half a round trip (or one read, or one message), with the lines on this node, as the
+    /// mean over lines, at nominal clocks, without noise, in the initial state.
     ///
     /// # Panics
     /// If the machine has no such CPU.
@@ -147,45 +145,45 @@ impl SimMachine {
         }
     }
 
-    /// The true factors of the 16 slices of a pair and home, mean 1: what an estimator other than the mean over lines
-    /// aims at follows from them.
+    /// The true factors of the 16 slices of a pair and home, with mean 1; they determine the target of an estimator
+    /// other than the mean over lines.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home) -> [f64; 16] {
         self.sim.true_costs.slices(a, b, home, 1.0)
     }
 
-    /// A stage for trials of a series that has no noise and no stalls, at nominal clocks and in the first state: what
-    /// it prices are the true costs.
+    /// A stage for series trials without noise and stalls, at nominal clocks and in the first state: its prices are the
+    /// true costs.
     pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimStage<'a> {
         SimStage::bare(&self.sim, placement)
     }
 
-    /// The true headline of a piece of work on these CPUs in role order: without noise, at nominal clocks and in the
-    /// first state; `None` for work that has no pattern here.
+    /// The true headline of a workload on these CPUs in role order: without noise, at nominal clocks and in the first
+    /// state; `None` for work without a simulated pattern.
     pub fn true_headline(&self, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
         place::true_headline(&self.sim, workload, cpus, threads)
     }
 
-    /// The names of the states between which the machine moves; none where it has one only.
+    /// The names of the states between which the machine moves; empty if it has only one.
     pub fn states(&self) -> Vec<&str> {
         self.sim.spec.states.iter().map(|state| state.name.as_str()).collect()
     }
 
-    /// Whether others run beside its CPUs for a while and slow them down, which no state tells.
+    /// Whether other programs run on siblings at times and slow the CPUs down, independently of the state.
     pub fn has_busy_neighbours(&self) -> bool {
         self.sim.spec.noise.sibling_share > 0.0
     }
 
-    /// The state at a time, as an index into [`states`](SimMachine::states); 0 where it has one only.
+    /// The state at a time, as an index into [`states`](SimMachine::states); 0 if there is only one.
     pub fn state_at(&self, time: Picos) -> usize {
         self.sim.states.at(time).state
     }
 
-    /// Whether an assignment is spoilt this once, and by how much: what detection of suspects has to find.
+    /// The one-off contamination of an assignment, if any, which the detection of suspects has to find.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
         self.sim.contamination(assignment)
     }
 
-    /// Lets so much time pass, as far as the deadline allows; gives whether it does.
+    /// Advances time up to the deadline; returns false if the deadline cut it short.
     fn advance(&mut self, elapsed: Picos) -> bool {
         let then = self.now + elapsed;
         let in_time = self.deadline.is_none_or(|deadline| then <= deadline);
@@ -236,7 +234,7 @@ impl SimMachine {
                 let spawn = |part| std::thread::Builder::new().spawn_scoped(scope, move || perform(part));
                 let running: Vec<_> = parts.map(|part| spawn(part).map_err(|_| part)).collect();
                 let join = |begun: Result<std::thread::ScopedJoinHandle<'_, _>, &[Assignment]>| match begun {
-                    // The number of threads changes no byte, so one that cannot be had is no loss.
+                    // A thread that cannot be started is no loss: results do not depend on the number of threads.
                     Err(part) => perform(part),
                     Ok(thread) => match thread.join() {
                         Ok(performed) => performed,
@@ -312,7 +310,7 @@ impl Machine for SimMachine {
         self.sim.workers = taken;
         self.requested = settings.cpus.iter().copied().collect();
         self.environment.priority = Some(priority.clone());
-        // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
+        // The coordinating thread runs on the simulating computer, never on a simulated CPU.
         Ok(Granted { priority, coordinator_apart: true })
     }
 
@@ -326,7 +324,7 @@ impl Machine for SimMachine {
         stop: &Stop,
         take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
-        // Before anything runs: what a session asks wrongly must not cost it the rounds before.
+        // Checked before anything runs, so that an invalid request does not cost the earlier rounds.
         batch.iter().try_for_each(|round| self.check(round))?;
         let mut spare = std::mem::take(&mut self.spare);
         for round in batch {
@@ -415,7 +413,7 @@ impl Machine for SimMachine {
             return Err(TrialFailure::Interrupted);
         }
         let started = self.now;
-        // A system that may choose fills idle cores before it lets two threads share one.
+        // A scheduler free to choose fills idle cores before two threads share one.
         let cpus = &match order.placement.binding {
             Binding::Bound => order.placement.cpus.clone(),
             Binding::Free => cores_first(self.topology(), &order.placement.set()),
@@ -431,7 +429,7 @@ impl Machine for SimMachine {
             return Err(TrialFailure::of(reason));
         };
         if let Some((cpu, at)) = self.sim.first_away(cpus, started, started + elapsed) {
-            // Whoever watches looks now and then: the CPU may be back by then, and what ran meanwhile says nothing.
+            // The monitor polls at intervals: the CPU may be back by then, but the result is invalid.
             self.now = (at + POLL_INTERVAL).min(started + elapsed);
             return Err(TrialFailure::CpuLost { cpu });
         }

@@ -1,4 +1,4 @@
-//! [`Stage`]: all that a role function sees of the machine.
+//! [`Stage`]: a role function's view of the machine.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -28,23 +28,23 @@ impl Default for Line {
     }
 }
 
-/// What a role sees while it runs one span: its places in the order of the walk (the same on both sides), how often,
-/// where samples go, and the guard that keeps it from spinning for ever.
+/// A role's view of one span: the places in walk order (the same for all roles), the counts, the sample buffers, and
+/// the guard that bounds its spinning.
 #[derive(Debug)]
 pub struct Stage<'a> {
     /// Lines in the order of the walk; `lines_per_place` consecutive ones make a place. All words are 0 at the start.
     pub lines: &'a [&'a Line],
     /// Round trips before the first timed batch, on the first place.
     pub warm_up: u32,
-    /// What is recorded; the same variant on both sides, empty buffers on all but the recording role.
+    /// Sample buffers; the same variant for all roles, but the buffers are empty except in the recording role.
     pub recorder: Recorder<'a>,
-    /// Keeps every wait finite.
+    /// Bounds every wait.
     pub guard: &'a Guard<'a>,
-    /// Hand-overs that this role has seen to be right, for the comparison of both sides afterwards.
+    /// Verified hand-offs of this role, for comparison with the other role afterwards.
     pub verified: u64,
 }
 
-/// Where samples go.
+/// Where samples are recorded.
 #[derive(Debug)]
 pub enum Recorder<'a> {
     /// `visits` batches of `round_trips` on each place.
@@ -53,18 +53,17 @@ pub enum Recorder<'a> {
         visits: u32,
         /// Round trips in a batch.
         round_trips: u32,
-        /// Ticks of each batch in the order of execution, walk order × visits; long enough on the recording role,
-        /// empty on the others.
+        /// Ticks of each batch in order of execution, walk order × visits; empty except in the recording role.
         ticks: &'a mut [u32],
     },
-    /// Single round trips counted by value.
+    /// Single round trips counted by duration.
     Events {
-        /// How many.
+        /// Number of round trips.
         round_trips: u64,
-        /// `buckets[t]` counts events of `t` ticks; the last bucket's index stands for everything above, whose exact
-        /// values go to `beyond`. Empty on all but the recording role.
+        /// `buckets[t]` counts events of `t` ticks; the last bucket counts all longer ones, whose exact values go to
+        /// `beyond`. Empty except in the recording role.
         buckets: &'a mut [u32],
-        /// Ticks of events beyond the buckets; has room for every one that can happen within the deadline.
+        /// Ticks of events beyond the buckets, with capacity for all that can happen within the deadline.
         beyond: &'a mut Vec<u64>,
     },
 }
@@ -80,27 +79,27 @@ pub enum Halt {
     Partner,
 }
 
-/// What the slow path of every wait looks at, about every 2¹⁶ turns: never in the fast path.
+/// The conditions that the slow path of every wait checks, about every 2¹⁶ polls and never in the fast path.
 #[derive(Debug)]
 pub struct Guard<'a> {
-    /// Raised by the coordinator, from a signal or when another role halted: 0 go on, else a reason.
+    /// Halt code set by the coordinator, by a signal or by a role that halted: 0 to continue, else a reason.
     pub halt: &'a AtomicU64,
-    /// The counter value at which the trial is given up.
+    /// Counter value at which the trial is given up.
     pub deadline_ticks: u64,
-    /// Reads the counter; a function pointer, so that simulated and loom tests bring their own.
+    /// Reads the counter; a function pointer, so that simulated and loom tests can replace it.
     pub now_ticks: fn() -> u64,
 }
 
 impl Guard<'_> {
-    /// Whether to go on.
+    /// Checks whether to continue.
     ///
     /// # Errors
     /// The reason to leave the loop.
     #[cold]
     #[inline(never)]
     pub fn check(&self) -> Result<(), Halt> {
-        // Acquire pairs with the Release in `give_up`: whoever sees the reason also sees what the other role wrote
-        // before it left (its count of verified hand-overs).
+        // Acquire pairs with the Release in `give_up`: a role that sees the reason also sees what the other role wrote
+        // before it left (its count of verified hand-offs).
         match self.halt.load(Acquire) {
             0 => {}
             1 => return Err(Halt::Stopped),
@@ -114,18 +113,18 @@ impl Guard<'_> {
         Ok(())
     }
 
-    /// The same for a loop that makes progress, and so never waits long enough to look: between batches, with the time
-    /// that it has just read anyway.
+    /// Checks whether to continue, between batches and with a time that was read anyway: for a loop that makes
+    /// progress, and so never waits long enough to call [`check`](Guard::check) itself.
     ///
     /// # Errors
     /// The reason to leave the loop.
     #[inline(always)]
     pub fn check_at(&self, now_ticks: u64) -> Result<(), Halt> {
-        // Relaxed: only whether to look closer, and `check` acquires. The line is shared and in our cache.
+        // Relaxed: this load only decides whether to call `check`, which acquires. The line is shared and in our cache.
         if self.halt.load(Relaxed) != 0 || now_ticks > self.deadline_ticks { self.check() } else { Ok(()) }
     }
 
-    /// Tells every role of the trial to leave; the first reason stays.
+    /// Tells every role of the trial to leave; the first reason is kept.
     pub fn give_up(&self, reason: Halt) {
         let code = match reason {
             Halt::Stopped => 1,
@@ -137,20 +136,20 @@ impl Guard<'_> {
     }
 }
 
-/// Looks, or wait hints, between two calls of [`Guard::check`]: rare enough to cost nothing, often enough to leave
-/// within milliseconds, and within the time slice in which a partner on the same CPU is not running.
+/// Polls or wait hints between two calls of [`Guard::check`]: rare enough to cost nothing, frequent enough to leave
+/// within milliseconds, and within the quantum in which a partner on the same CPU does not run.
 ///
-/// Loom explores every look as a branch of its own, and Miri takes microseconds for each.
+/// Loom explores every poll as a branch of its own, and Miri takes microseconds for each.
 pub(crate) const POLLS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1 << 16 };
 
-/// Looks until `poll` is content, executing `W` between two looks.
+/// Polls until `poll` returns true, executing `W` between two polls.
 ///
 /// # Errors
 /// The reason why the wait was given up.
 #[inline(always)]
 pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut poll: impl FnMut() -> bool) -> Result<(), Halt> {
     loop {
-        // Counted down, so that the only additions to the bare spin are a decrement and its branch.
+        // Counted down, so that a decrement and its branch are the only additions to the bare spin.
         let mut left = const { POLLS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
         while left != 0 {
             if poll() {
@@ -164,7 +163,7 @@ pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut poll: impl FnMut() -> bo
 }
 
 /// Counts an event by its value, as [`Recorder::Events`] describes: the last bucket counts every event from its index
-/// upward, and their exact values go to `beyond` as long as it has room. Nothing is ever allocated.
+/// upward, and their exact values go to `beyond` while it has capacity. Never allocates.
 #[inline(always)]
 pub fn count_event(buckets: &mut [u32], beyond: &mut Vec<u64>, value: u64) {
     let Some(last) = buckets.len().checked_sub(1) else { return };

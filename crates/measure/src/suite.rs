@@ -1,5 +1,5 @@
-//! Which trials of which probes stand together in one run: those of the quick look, beside its map, and those of
-//! `suite`, which asks every probe.
+//! Selects the trials of runs over several probes: the quick look, which adds some to its map, and `suite`, which runs
+//! every probe.
 
 use crate::probes::{self, jitter::Jitter, wake};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
@@ -13,10 +13,9 @@ use std::collections::BTreeMap;
 pub struct Gathered {
     /// The probes, in the order of reports.
     pub probes: Vec<String>,
-    /// What each is judged by, as [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines)
-    /// takes it.
+    /// Headline of each, as [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines) takes it.
     pub headlines: Vec<Headline>,
-    /// What is measured.
+    /// The trials.
     pub trials: Vec<TrialSpec>,
 }
 
@@ -30,13 +29,13 @@ impl Gathered {
     }
 }
 
-/// The most pairs that stand for a relation in the ladder, …
+/// Maximum pairs per relation in the ladder.
 const PAIRS_OF_A_RUNG: usize = 3;
-/// … and for all of them, so that each pair still gets some wake-ups a pass.
+/// Maximum pairs in the whole ladder, so that each pair gets several wake-ups per pass.
 const PAIRS_OF_A_LADDER: usize = 12;
 
-/// What the quick look measures beside its map: the columns of the ladder that are trials ([`RUNGS`]), after an
-/// idle gap that idle loops do not poll through, and how quiet each CPU is.
+/// The trials that the quick look adds to its map: the trial columns of the ladder ([`RUNGS`]), after an idle gap long
+/// enough that idle loops stop polling, and the jitter of each CPU.
 ///
 /// # Errors
 /// A probe does not know a name of [`RUNGS`].
@@ -58,7 +57,7 @@ pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     Ok(gathered)
 }
 
-/// The first pairs in matrix order of everything that the ladder tells apart: relations, and kinds of cores.
+/// The first pairs in matrix order of each rung of the ladder: relation and kinds of cores.
 fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     let mut rungs: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for (index, &to) in cpus.iter().enumerate() {
@@ -74,10 +73,10 @@ fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     rungs.into_values().flat_map(|pairs| pairs.into_iter().take(each)).collect()
 }
 
-/// Every probe of trials that the registry holds, each with the trials that speak for it.
+/// The trials of every probe in the registry that represent it in a suite.
 ///
 /// # Errors
-/// What a probe says about the request.
+/// A probe rejects the request.
 pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let (pairs, options) = (representative_pairs(topology, cpus), Gathering::Suite.options());
@@ -91,18 +90,18 @@ pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     Ok(gathered)
 }
 
-/// A quick look spends no more than this beside its map.
+/// Maximum time of the trials that a quick look adds to its map.
 const BESIDE_A_MAP: Picos = Picos::from_ms(2_400);
-/// And of a short budget no more than this part.
+/// Divisor of a short budget that limits the time of these trials.
 const SHARE_BESIDE_A_MAP: u64 = 5;
 
-/// A budget of a quick look: what its map gets, and what stands beside it.
+/// Splits the budget of a quick look between the map and the added trials.
 pub fn shares_of_quick_look(budget: Picos) -> [Picos; 2] {
     let beside = Picos(budget.0 / SHARE_BESIDE_A_MAP).min(BESIDE_A_MAP);
     [budget - beside, beside]
 }
 
-/// A budget of a suite: its map gets as much as any of so many probes, and no more than it would by itself.
+/// Splits the budget of a suite: the map gets as much as each probe, but no more than it would get alone.
 pub fn shares_of_suite(budget: Picos, map_alone: Picos, probes: usize) -> [Picos; 2] {
     let map = Picos(budget.0 / (probes as u64 + 1)).min(map_alone);
     [map, budget - map]

@@ -2,20 +2,20 @@
 
 use coretalk_model::{Histogram, TickRate};
 
-/// Values below this are counted one by one; above, each power of two has half as many steps, so that a count is
-/// right to 1 part in 4,096: finer than the histogram that it becomes.
+/// Values below this have slots of their own; above, each power of two has half as many slots, so that a value is exact
+/// to 1 part in 4,096: finer than the histogram that the tally is converted to.
 const EXACT: u64 = 1 << 13;
 const EXACT_BITS: u32 = EXACT.trailing_zeros();
-/// Longer events than 2⁴⁴ ticks (an hour at 4.9 GHz) count as that.
+/// Longer events than 2⁴⁴ ticks (an hour at 4.9 GHz) are counted as 2⁴⁴.
 const MAX_BITS: u32 = 44;
 const SLOTS: usize = (EXACT + (MAX_BITS - EXACT_BITS) as u64 * EXACT / 2) as usize;
-/// Slots in the smallest page there is, 4 KiB.
+/// Slots in the smallest page size, 4 KiB.
 const OF_A_PAGE: usize = 1024;
-/// Slots that are looked at together; a divisor of all.
+/// Slots scanned together; divides `SLOTS`.
 const BLOCK: usize = 64;
 const _: () = assert!(SLOTS.is_multiple_of(BLOCK));
 
-/// Counts events by their ticks. All memory is taken, and touched, when it is made.
+/// Counts events by their ticks. All memory is allocated and touched at construction.
 ///
 /// ```
 /// # use coretalk_measure::tally::Tally;
@@ -41,17 +41,17 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Nothing counted yet; takes 600 kB and touches every page of it.
+    /// An empty tally; allocates 600 kB and touches every page.
     pub fn new() -> Tally {
         let mut slots = vec![0u32; SLOTS].into_boxed_slice();
-        // Zeroed memory may be one shared page until it is written: a first event must not pay for that.
+        // Zeroed memory may be one shared page until it is written; the first events must not pay for the page faults.
         slots.iter_mut().step_by(OF_A_PAGE).for_each(|slot| *slot = std::hint::black_box(0));
         slots[SLOTS - 1] = std::hint::black_box(0);
         std::hint::black_box(&mut slots);
         Tally { slots, sum: 0.0, count: 0 }
     }
 
-    /// Counts an event. A few ns; never allocates.
+    /// Counts an event in a few ns; never allocates.
     #[inline]
     pub fn count(&mut self, ticks: u64) {
         let slot = &mut self.slots[slot_of(ticks)];
@@ -60,22 +60,22 @@ impl Tally {
         self.count += 1;
     }
 
-    /// How many were counted.
+    /// Number of counted events.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether nothing was counted.
+    /// Whether no event was counted.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many were shorter than this, to the exactness of a slot.
+    /// Number of events shorter than this, to the resolution of a slot.
     pub fn count_below(&self, ticks: u64) -> u64 {
         self.slots[..slot_of(ticks)].iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Adds everything that another one counted.
+    /// Adds all events of another tally.
     pub fn add(&mut self, other: &Tally) {
         for (slot, &more) in self.slots.iter_mut().zip(&other.slots) {
             *slot = slot.saturating_add(more);
@@ -84,16 +84,16 @@ impl Tally {
         self.count += other.count;
     }
 
-    /// Their exact mean in nanoseconds; `None` where nothing was counted.
+    /// Exact mean in nanoseconds; `None` if empty.
     pub fn mean_ns(&self, rate: TickRate) -> Option<f64> {
         (self.count > 0).then(|| rate.ns(self.sum / self.count as f64))
     }
 
-    /// The same as durations.
+    /// Converts the tally to a histogram of durations.
     pub fn histogram(&self, rate: TickRate) -> Histogram {
         let mut histogram = Histogram::new();
-        // Of 135 thousand slots some hundreds hold something: blocks of nothing are passed over as a whole. A simulated wake-up
-        // is timed in less time than all of them are looked at one by one.
+        // Of 135 thousand slots a few hundred are used; empty blocks are skipped as a whole, since a scan of every slot
+        // takes longer than a simulated wake-up.
         let blocks = self.slots.chunks(BLOCK).enumerate().filter(|(_, slots)| **slots != [0; BLOCK]);
         for (block, slots) in blocks {
             for (slot, &count) in slots.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -112,7 +112,7 @@ fn slot_of(ticks: u64) -> usize {
     let ticks = ticks.min((1 << MAX_BITS) - 1);
     // At least 1, since the highest bit is at EXACT_BITS or above.
     let shift = u64::BITS - ticks.leading_zeros() - EXACT_BITS;
-    // The shifted value lies in EXACT / 2 .. EXACT.
+    // The shifted value is in EXACT / 2 .. EXACT.
     (EXACT + u64::from(shift - 1) * (EXACT / 2) + (ticks >> shift) - EXACT / 2) as usize
 }
 

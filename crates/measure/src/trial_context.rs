@@ -1,7 +1,7 @@
 //! [`TrialContext`]: pinned threads, one for each role of a trial, for one pass.
 //!
-//! A role is a closure that gets a [`RoleContext`]. It never pins, spawns or asks for the time of day; it may sleep in
-//! the primitive that it measures, and then its *unblock* callback must be able to wake it: every wait ends.
+//! A role is a closure that gets a [`RoleContext`]. It never pins, spawns or reads the time of day. It may sleep in the
+//! primitive that it measures; its *unblock* callback must then be able to wake it, so that every wait ends.
 
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::Ordering::{Acquire, Release};
@@ -13,45 +13,45 @@ use std::sync::{Mutex, PoisonError};
 
 /// Runs roles on threads.
 pub trait Executor: Sync {
-    /// Runs the body once on a thread of its own for each CPU, pinned and proven to be there, and returns when all have
-    /// left. Its `unblock` is called again and again once the guard says halt: it wakes whoever sleeps.
+    /// Runs the body once per CPU, each on its own pinned and verified thread; returns when all have left. After the
+    /// guard halts, `unblock` is called repeatedly to wake sleeping roles.
     ///
     /// # Errors
-    /// [`TrialFailure`] where a thread could not take its place or did not stay there.
+    /// [`TrialFailure`] if a thread could not be pinned or was moved.
     fn run(&self, order: &RoleOrder<'_>) -> Result<Vec<RoleEvidence>, TrialFailure>;
 
-    /// Voluntary and involuntary switches of the calling thread so far; `None` where nobody counts.
+    /// Voluntary and involuntary context switches of the calling thread so far; `None` where they are not counted.
     fn switches(&self) -> Option<[u32; 2]>;
 
     /// CPU time of the calling thread so far, in nanoseconds.
     fn cpu_ns(&self) -> Option<u64>;
 
-    /// The CPU that the calling thread runs on; `None` where the system does not say.
+    /// The CPU that the calling thread runs on; `None` where the system does not report it.
     fn current_cpu(&self) -> Option<CpuId>;
 
-    /// Lets the calling thread run on these CPUs only.
+    /// Sets the affinity of the calling thread.
     ///
     /// # Errors
     /// The error number of the system.
     fn set_mask(&self, cpus: &CpuSet) -> Result<(), i32>;
 }
 
-/// How often the coordinating thread looks at the request to stop while roles run.
+/// Interval at which the coordinating thread polls for a stop request while roles run.
 const POLL_INTERVAL: Picos = Picos::from_ms(20);
-/// Polls of a barrier before a role yields its CPU for the first time: longer than roles take that run already.
+/// Polls of a barrier before a role first yields its CPU: more than roles need that are already running.
 const POLLS_BEFORE_YIELD: u32 = 1 << 12;
 
-/// What an [`Executor`] is asked to run.
+/// An order to an [`Executor`].
 pub struct RoleOrder<'a> {
-    /// One CPU for each role; one may stand there twice.
+    /// CPU of each role; CPUs may repeat.
     pub cpus: &'a [CpuId],
-    /// When the pass is given up.
+    /// Time limit of the pass.
     pub limit: Picos,
-    /// What each role does; it leaves by itself once its guard says halt.
+    /// Body of each role, which returns by itself once its guard halts.
     pub body: &'a (dyn Fn(&RoleContext<'_>) + Sync),
-    /// Wakes whoever sleeps.
+    /// Wakes sleeping roles.
     pub unblock: &'a (dyn Fn() + Sync),
-    /// How long the coordinating thread may sleep between two looks at the request to end.
+    /// Sleep of the coordinating thread between two polls for a stop request.
     pub nap: Picos,
 }
 
@@ -66,13 +66,13 @@ pub struct TrialContext<'a> {
     evidence: Mutex<Vec<RoleEvidence>>,
 }
 
-/// What one role sees.
+/// The view of one role.
 pub struct RoleContext<'a> {
-    /// Its number, from 0.
+    /// Role number, from 0.
     pub number: usize,
-    /// Its CPU.
+    /// The role's CPU.
     pub cpu: CpuId,
-    /// Keeps every wait finite.
+    /// Bounds every wait.
     pub guard: &'a Guard<'a>,
     /// Whether another role has the same CPU.
     pub shared: bool,
@@ -80,15 +80,15 @@ pub struct RoleContext<'a> {
     executor: &'a dyn Executor,
 }
 
-/// Where roles wait for each other before they begin.
+/// A spinning barrier at which roles wait for each other before they begin.
 #[derive(Debug)]
 pub struct StartLine {
     arrived: AtomicU64,
     roles: u64,
 }
 
-/// Something on cache lines of its own, away from what other roles write: two pairs of lines on x86, two lines of
-/// 128 bytes on some Arm cores.
+/// A value on its own cache lines, to avoid false sharing: x86 prefetches pairs of lines, and some Arm cores have lines
+/// of 128 bytes, so 256 bytes cover two of either.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 pub struct Apart<T>(pub T);
@@ -113,19 +113,19 @@ impl<'a> TrialContext<'a> {
         TrialContext { executor, cpus, rate, clock_ns, guest: false, topology: None, evidence }
     }
 
-    /// The same under a hypervisor, or not.
+    /// Sets whether a hypervisor runs the machine.
     #[must_use]
     pub fn in_guest(self, guest: bool) -> TrialContext<'a> {
         TrialContext { guest, ..self }
     }
 
-    /// The same on a machine of this structure.
+    /// Sets the topology of the machine.
     #[must_use]
     pub fn with_topology(self, topology: &'a Topology) -> TrialContext<'a> {
         TrialContext { topology: Some(topology), ..self }
     }
 
-    /// The structure of the machine as it reports it; `None` where nobody knows.
+    /// The reported topology of the machine, if known.
     pub fn topology(&self) -> Option<&'a Topology> {
         self.topology
     }
@@ -140,7 +140,7 @@ impl<'a> TrialContext<'a> {
         self.rate
     }
 
-    /// What a start-stop pair of reads of the counter costs, in nanoseconds.
+    /// Cost of a start-stop pair of counter reads, in nanoseconds.
     pub fn clock_ns(&self) -> f64 {
         self.clock_ns
     }
@@ -150,17 +150,17 @@ impl<'a> TrialContext<'a> {
         self.guest
     }
 
-    /// The core clock of a role in GHz, over everything run so far; `None` where it could not be probed.
+    /// The core clock of a role in GHz, over everything run so far; `None` if it could not be probed.
     pub fn core_ghz(&self, role: usize) -> Option<f64> {
         let all = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
         let [before, after] = all.get(role)?.core_ghz?;
         Some(f64::from(before + after) / 2.0)
     }
 
-    /// Runs a closure for each role at the same time and hands back what each returned, in role order.
+    /// Runs a closure for all roles concurrently and returns the results in role order.
     ///
     /// # Errors
-    /// [`TrialFailure`]: a thread could not be placed, the limit passed, or somebody wished to end.
+    /// [`TrialFailure`]: a thread could not be placed, the limit passed, or a stop was requested.
     pub fn run<R: Send>(
         &self,
         limit: Picos,
@@ -170,8 +170,8 @@ impl<'a> TrialContext<'a> {
         self.run_looking(limit, POLL_INTERVAL, run_role, unblock)
     }
 
-    /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a request to end is seen
-    /// when the roles have left.
+    /// Like [`run`](TrialContext::run), but the coordinating thread sleeps throughout so that it disturbs no role: a
+    /// stop request takes effect when the roles have left.
     ///
     /// # Errors
     /// As [`run`](TrialContext::run).
@@ -196,7 +196,7 @@ impl<'a> TrialContext<'a> {
         let body = |role: &RoleContext<'_>| {
             let result = run_role(role);
             if let Err(halt) = result {
-                // The others wait for somebody who has left.
+                // The other roles may be waiting for the one that has left.
                 role.guard.give_up(halt);
             }
             *results[role.number].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -208,7 +208,7 @@ impl<'a> TrialContext<'a> {
             .into_iter()
             .map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
-        // Whoever finds its partner gone does not know why that left.
+        // A role that halts because its partner left does not know the partner's reason.
         let left_for =
             |reason: Halt| results.iter().any(|result| matches!(result, Some(Err(halt)) if *halt == reason));
         if left_for(Halt::Stopped) {
@@ -224,7 +224,7 @@ impl<'a> TrialContext<'a> {
         said.collect()
     }
 
-    /// What the system says of each role, over everything that was run.
+    /// The system's evidence for each role, over everything that was run.
     pub fn evidence(self) -> Vec<RoleEvidence> {
         self.evidence.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -246,7 +246,7 @@ impl<'a> TrialContext<'a> {
 }
 
 impl<'a> RoleContext<'a> {
-    /// What this role sees.
+    /// The view of role `number`.
     pub fn new(
         number: usize,
         cpu: CpuId,
@@ -258,8 +258,8 @@ impl<'a> RoleContext<'a> {
         RoleContext { number, cpu, guard, shared, line, executor }
     }
 
-    /// Waits for every role to arrive, spinning: a barrier that sleeps would give one of them a wake-up. A role that waits
-    /// for long yields between polls, as the others may wait for a CPU. To be called once by each role.
+    /// Waits for all roles to arrive; each role must call it once. It spins, because a sleeping barrier would give one
+    /// role a wake-up. After many polls it yields between polls, as the others may be waiting for a CPU.
     ///
     /// # Errors
     /// The reason to leave.
@@ -275,7 +275,7 @@ impl<'a> RoleContext<'a> {
         })
     }
 
-    /// Looks until `poll` is content; where roles share a CPU the others get it in between.
+    /// Polls until `poll` returns true; roles that share a CPU yield between polls.
     ///
     /// # Errors
     /// The reason to leave.
@@ -290,14 +290,14 @@ impl<'a> RoleContext<'a> {
         Ok(())
     }
 
-    /// Lets the others run where roles share a CPU.
+    /// Yields if roles share a CPU.
     pub fn give_way(&self) {
         if self.shared {
             yield_now();
         }
     }
 
-    /// Lets ticks of the counter pass, awake.
+    /// Spins for this many ticks of the counter.
     ///
     /// # Errors
     /// The reason to leave.
@@ -313,20 +313,20 @@ impl<'a> RoleContext<'a> {
         }
     }
 
-    /// Voluntary and involuntary switches of this thread so far; a system call.
+    /// Voluntary and involuntary context switches of this thread so far; a system call.
     pub fn switches(&self) -> Option<[u32; 2]> {
         self.executor.switches()
     }
 
-    /// The CPU that this thread runs on; `None` where the system does not say.
+    /// The CPU that this thread runs on; `None` where the system does not report it.
     pub fn current_cpu(&self) -> Option<CpuId> {
         self.executor.current_cpu()
     }
 
-    /// Lets this thread run on these CPUs during a task, and binds it to its own again.
+    /// Runs a task with this thread's affinity set to `cpus`, then pins the thread to its own CPU again.
     ///
     /// # Errors
-    /// The error number where the system refuses one of both.
+    /// The error number if the system refuses either change.
     pub fn unbound<T>(&self, cpus: &CpuSet, task: impl FnOnce() -> T) -> Result<T, i32> {
         self.executor.set_mask(cpus)?;
         let done = task();
@@ -341,14 +341,14 @@ impl<'a> RoleContext<'a> {
 }
 
 impl StartLine {
-    /// For so many roles.
+    /// A barrier for this many roles.
     pub fn new(roles: usize) -> StartLine {
         StartLine { arrived: AtomicU64::new(0), roles: roles as u64 }
     }
 
     fn arrive(&self) {
-        // Release, so that whoever sees the count complete also sees what this role prepared; pairs with the Acquire
-        // in `is_full`.
+        // Release: a role that sees the full count also sees what this role prepared; pairs with the Acquire in
+        // `is_full`.
         self.arrived.fetch_add(1, Release);
     }
 

@@ -1,33 +1,33 @@
-//! [`Twin`]: what stands on simulated machines for what a runtime performs.
+//! [`Twin`]: the simulated stand-in for something that a runtime performs.
 
 use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
 use crate::adapters::{Kind, Payload};
 use crate::external::External;
 
-/// What a simulated machine performs in place of a runtime: its native twin, so much slower. The numbers are stated and of
-/// the right kind; nothing is held against reality.
+/// A native counterpart, slowed down by a factor, that a simulated machine runs in place of a runtime. The numbers are
+/// plausible assumptions and not validated by measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Twin {
     /// `RUNTIME:NAME`.
     pub external: &'static str,
-    /// What is most like it among what this program performs itself.
+    /// The most similar thing that this program performs itself.
     pub native: &'static str,
-    /// How many times as long everything takes.
+    /// Factor on all durations.
     pub factor: f64,
-    /// Share of the CPU time of its process that threads beside the roles take: of compilers and collectors.
+    /// CPU time of threads other than the roles (compilers, collectors), as a share of the process.
     pub outside: f64,
-    /// Collections of garbage in a second of a pass.
+    /// Garbage collections per second of a pass.
     pub collections_per_s: f64,
-    /// What messages of a queue may be; it says nothing of what is no queue.
+    /// Supported messages if it is a queue.
     pub payloads: &'static [Payload],
-    /// The least and the most places that a queue may have.
+    /// Minimum and maximum capacity if it is a queue.
     pub capacities: [u64; 2],
-    /// What the adapter performs of it; empty where that is one kind, and its probe says which.
+    /// Kinds of work that the adapter performs; empty if there is only the kind that its probe implies.
     pub kinds: &'static [Kind],
 }
 
 impl Twin {
-    /// A twin of which nobody helps and nothing is collected.
+    /// A twin without other threads and garbage collections.
     pub const fn new(external: &'static str, native: &'static str, factor: f64) -> Twin {
         Twin {
             external,
@@ -41,13 +41,13 @@ impl Twin {
         }
     }
 
-    /// Of which the adapter performs these kinds.
+    /// Sets the kinds of work that the adapter performs.
     #[must_use]
     pub const fn performing(self, kinds: &'static [Kind]) -> Twin {
         Twin { kinds, ..self }
     }
 
-    /// Why it cannot be asked for something of a kind: a sentence; `None` where it can.
+    /// The reason, as a sentence, why this kind of work is unsupported; `None` if it is supported.
     pub fn lack_of_kind(&self, kind: Kind) -> Option<String> {
         let performs = match self.kinds {
             [] => !matches!(kind, Kind::Alternate | Kind::Cost | Kind::Clock),
@@ -56,43 +56,43 @@ impl Twin {
         (!performs).then(|| format!("`{}` {} the simulated adapter", self.external, kind.lack()))
     }
 
-    /// Of a queue whose messages are numbers as values alone.
+    /// Restricts messages to numbers passed as values.
     #[must_use]
     pub const fn of_numbers(self) -> Twin {
         Twin { payloads: &[Payload::U64], ..self }
     }
 
-    /// Of a queue that has so many places.
+    /// Sets the range of the capacity.
     #[must_use]
     pub const fn holding(self, least: u64, most: u64) -> Twin {
         Twin { capacities: [least, most], ..self }
     }
 
-    /// Why the queue of the runtime cannot be asked for this: a sentence; `None` where it can.
+    /// The reason, as a sentence, why the queue does not support these messages or this capacity; `None` if it does.
     pub fn lack_of_queue(&self, payload: Payload, capacity: u64) -> Option<String> {
         let [least, most] = self.capacities;
         lack_of_queue(self.external, self.payloads, &(least..=most), payload, capacity)
     }
 
-    /// With threads beside the roles that take this share of the CPU time.
+    /// Sets the share of CPU time of threads other than the roles.
     #[must_use]
     pub const fn helped(self, outside: f64) -> Twin {
         Twin { outside, ..self }
     }
 
-    /// With so many collections in a second.
+    /// Sets the garbage collections per second.
     #[must_use]
     pub const fn collecting(self, collections_per_s: f64) -> Twin {
         Twin { collections_per_s, ..self }
     }
 
-    /// The twin of what a runtime performs, among these.
+    /// Finds the twin of what a runtime performs.
     pub fn of(twins: &'static [Twin], external: &External) -> Option<&'static Twin> {
         let name = external.to_string();
         twins.iter().find(|twin| twin.external == name)
     }
 
-    /// Why a simulated machine cannot perform it: a sentence.
+    /// The error sentence for something without a twin.
     pub fn lack(twins: &'static [Twin], external: &External) -> String {
         let known: Vec<&str> = twins.iter().map(|twin| twin.external).collect();
         format!(
