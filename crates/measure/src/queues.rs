@@ -1,9 +1,9 @@
-//! Bounded queues between threads: what `queue` measures, each behind the same two traits, so that the timed loop is
+//! Bounded queues between threads: the subjects of `queue`, all behind the same two traits, so that the timed loop is
 //! compiled for each queue and each payload.
 //!
-//! A queue has two ends, [`Sender`](ends::Sender) and [`Receiver`](ends::Receiver), each owned by one thread. Letting
-//! an end go closes the queue: whoever sleeps on the other end wakes. Since one of two ends can always go on, and
-//! looks at its guard while it does, every wait ends.
+//! A queue has two ends, [`Sender`](ends::Sender) and [`Receiver`](ends::Receiver), each owned by one thread. Dropping
+//! an end closes the queue and wakes sleepers on the other end. Since one of two ends can always continue, and checks
+//! its guard meanwhile, every wait ends.
 
 pub mod batches;
 pub mod bounded;

@@ -1,7 +1,7 @@
 //! The timed loops of one producer and one consumer that send and receive several messages at once.
 //!
-//! A producer waits until the queue has room for its whole batch; a consumer takes up to a batch of what is there. Messages
-//! are made, read and checked one by one, as where each travels by itself.
+//! A producer waits until the queue has room for its whole batch; a consumer takes at most a batch of the available
+//! messages. Messages are still made, read and checked one by one.
 
 use super::course::{Course, Delays, Received, Sent, Stamps};
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
@@ -12,13 +12,13 @@ use crate::stage::Halt;
 use crate::tally::Tally;
 use std::sync::Arc;
 
-/// At a rate at least so many batches are sent, however long they take to become due: whole ones alone are sent.
+/// Minimum number of batches sent at a rate, whatever time that takes: only whole batches are sent.
 const MIN_PACED: u64 = 2;
 
-/// A queue of this kind and these messages, and the roles around it: one on each side.
+/// Opens a queue of this kind for these messages, with one role on each side.
 ///
 /// # Errors
-/// [`Refusal`]: there is no such queue, or several ends were asked for.
+/// [`Refusal`]: no such queue, or several ends on one side were requested.
 pub fn roles<S: Implementation, M: Message>(
     shape: &Shape,
     settings: &RoleSettings,
@@ -50,7 +50,7 @@ pub fn roles<S: Implementation, M: Message>(
     Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
 }
 
-/// Sends batches until the time or the messages are up; then lets its end go. The last may be shorter.
+/// Sends batches until the time is over or all messages are sent, then drops the sender. The last batch may be shorter.
 #[inline(never)]
 fn produce<M: Message, S: Sender<M>>(mut sender: S, course: &Course<'_>, batch: usize) -> Result<Sent, Halt> {
     let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
@@ -76,7 +76,7 @@ fn produce<M: Message, S: Sender<M>>(mut sender: S, course: &Course<'_>, batch: 
     Ok(Sent { messages: made, full, sum: sum_below(made), stamps })
 }
 
-/// Sends a batch, or as much of it as goes at once.
+/// Sends a batch, or the part of it that the queue accepts at once.
 #[inline(always)]
 fn send<M, S: Sender<M>>(
     sender: &mut S,
@@ -95,7 +95,7 @@ fn send<M, S: Sender<M>>(
     }
 }
 
-/// Receives batches until nothing will come any more.
+/// Receives batches until the queue is closed and empty.
 #[inline(never)]
 fn consume<M: Message, R: Receiver<M>>(
     mut receiver: R,
@@ -134,7 +134,7 @@ fn consume<M: Message, R: Receiver<M>>(
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }
 
-/// At a rate: each message is due at its time, and a batch is sent when its last message is due.
+/// Sends at a rate: each message has a due time, and a batch is sent when its last message is due.
 fn produce_paced<M: Message, S: Sender<M>>(
     mut sender: S,
     course: &Course<'_>,
@@ -172,8 +172,8 @@ fn produce_paced<M: Message, S: Sender<M>>(
     Ok(sent)
 }
 
-/// Receives until nothing will come any more, and counts how long each message took, those at the ends of a batch by
-/// themselves too.
+/// Receives until the queue is closed and empty, and records the delay of each message, and separately those of the
+/// first and the last message of each batch.
 fn consume_paced<M: Message, R: Receiver<M>>(
     mut receiver: R,
     course: &Course<'_>,
@@ -214,8 +214,8 @@ fn consume_paced<M: Message, R: Receiver<M>>(
     Ok(Received { empty, delays: Some(delays), ..received })
 }
 
-/// Two threads and every order of their steps: batches lose, double and reorder nothing, none is seen in part while all of
-/// it goes in at once, and both ends come to an end.
+/// Loom test with two threads: in every interleaving batches lose, double and reorder nothing, a batch becomes visible
+/// as a whole if it is sent as a whole, and both ends finish.
 #[cfg(all(test, loom))]
 pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batch: usize, messages: u64) {
     use crate::stage::Guard;
@@ -248,7 +248,7 @@ pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batc
             if receiver.receive_batch(batch, &mut hand, &mut each, &guard).unwrap() == 0 {
                 break;
             }
-            // Batches begin at multiples of their length, and none of them was there in part.
+            // Batches begin at multiples of their length, and none was partly visible.
             assert!(before % batch as u64 == 0 && (taken % batch as u64 == 0 || taken == messages));
         }
         assert_eq!(taken, messages);

@@ -1,5 +1,5 @@
-//! [`Bounded`]: a ring between two counting semaphores, free places and items: the reference among queues, over
-//! semaphores of four makers.
+//! [`Bounded`]: a ring between two counting semaphores, one for free slots and one for items; the reference among the
+//! queues, over four kinds of semaphore.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
@@ -11,28 +11,28 @@ use crate::trial_context::Apart;
 use std::io;
 use std::marker::PhantomData;
 
-/// The most permits that are asked of a semaphore: all kinds here count as far.
+/// Maximum permits of a semaphore; all kinds here can count this far.
 pub const MAX_PERMITS: usize = (1 << 22) - 2;
 
-/// A counting semaphore. Giving orders everything before it before everything after the taking.
+/// A counting semaphore. Everything before giving a permit is ordered before everything after taking it.
 pub trait Permits: Send + Sync + Sized + 'static {
-    /// With so many permits, looking so often before it sleeps, where it can.
+    /// A semaphore with this many permits that polls `spins` times before it sleeps, if the kind supports polling.
     ///
     /// # Errors
-    /// The system's reason to refuse one.
+    /// The system refuses a semaphore.
     fn with(permits: u32, spins: u32) -> io::Result<Self>;
 
-    /// Takes a permit if there is one. A kind that cannot tell waits for one.
+    /// Takes a permit if one is available. A kind that cannot test waits for one.
     fn try_take(&self) -> bool;
 
-    /// Takes a permit, asleep until there is one; may return without one after a nap.
+    /// Takes a permit, sleeping until one is available; returns false if a nap ended without one.
     fn take(&self) -> bool;
 
     /// Gives a permit.
     fn give(&self);
 }
 
-/// Two threads give each other a permit in turn, of which `free` has one and `items` none: none is lost or made up.
+/// Test: two threads pass each other one permit in turn, initially in `free`; no permit is lost or duplicated.
 #[cfg(test)]
 pub fn hand_permits_over<P: Permits>(free: P, items: P) {
     let rounds = if cfg!(miri) { 20 } else { 5_000 };
@@ -51,27 +51,27 @@ pub fn hand_permits_over<P: Permits>(free: P, items: P) {
     assert!(free.try_take() && !free.try_take() && !items.try_take());
 }
 
-/// A ring of exactly `capacity` places between two semaphores of this kind.
+/// A ring of exactly `capacity` slots between two semaphores of this kind.
 #[derive(Debug)]
 pub struct Bounded<P>(PhantomData<P>);
 
-/// *Lines.* Each semaphore has lines of its own: both sides write both with every message, and beside each other on one line
-/// each would take the other's away as well. What follows is read with every message and written when an end goes, so it
-/// lies together, away from both.
+/// *Lines.* Each semaphore has lines of its own: both sides write both with every message, so that semaphores on one
+/// line would suffer false sharing. The other fields are read with every message but written only when an end is
+/// dropped, so they share lines apart from the semaphores.
 #[derive(Debug)]
 struct Core<M, P: Permits> {
     free: Apart<P>,
     items: Apart<P>,
     slots: Slots<M>,
-    /// Messages put in, written once by the sender when it goes.
+    /// Number of sent messages, written once by the dropped sender.
     sent: AtomicUsize,
-    /// Messages taken out, written once by the receiver when it goes.
+    /// Number of received messages, written once by the dropped receiver.
     received: AtomicUsize,
     sender_gone: AtomicBool,
     receiver_gone: AtomicBool,
 }
 
-/// The producer's end: takes a free place, fills it, gives an item.
+/// The producer's end, which takes a free slot, fills it and gives an item.
 #[derive(Debug)]
 pub struct BoundedSender<M, P: Permits> {
     core: Arc<Core<M, P>>,
@@ -79,7 +79,7 @@ pub struct BoundedSender<M, P: Permits> {
     sent: usize,
 }
 
-/// The consumer's end: takes an item, empties its place, gives the place back.
+/// The consumer's end, which takes an item, empties its slot and gives the slot back.
 #[derive(Debug)]
 pub struct BoundedReceiver<M, P: Permits> {
     core: Arc<Core<M, P>>,
@@ -117,16 +117,16 @@ impl<P: Permits> Implementation for Bounded<P> {
 }
 
 impl<M, P: Permits> BoundedSender<M, P> {
-    /// Fills the next place; the caller has taken a permit for it.
+    /// Fills the next slot, for which the caller has taken a permit.
     #[inline(always)]
     fn put(&mut self, message: M) -> Result<(), Halt> {
-        // The last permit of a receiver that goes is no place. Relaxed: the permit that we took orders the flag, which
-        // is set before that permit is given.
+        // The last permit of a dropped receiver stands for no slot. Relaxed: the permit that we took orders the flag,
+        // which is set before that permit is given.
         if self.core.receiver_gone.load(Relaxed) {
             return Err(Halt::Partner);
         }
-        // SAFETY: the permit says that this place was never filled or has been emptied, and taking it orders that
-        // before us; no other thread touches the place until the item is given.
+        // SAFETY: the permit says that this slot was never filled or has been emptied, and taking it orders that before
+        // us; no other thread touches the slot until the item is given.
         unsafe { self.core.slots.write(self.position, message) };
         self.position = if self.position + 1 == self.core.slots.len() { 0 } else { self.position + 1 };
         self.sent += 1;
@@ -153,16 +153,16 @@ impl<M: Message, P: Permits> Sender<M> for BoundedSender<M, P> {
 }
 
 impl<M, P: Permits> BoundedReceiver<M, P> {
-    /// Empties the next place; the caller has taken a permit for it. Nothing if it is the one that the sender gave
-    /// when it went.
+    /// Empties the next slot, for which the caller has taken a permit; `None` if it is the permit of the dropped
+    /// sender.
     #[inline(always)]
     fn get(&mut self) -> Option<M> {
         // Relaxed: as in `put`. The count of messages is written before the flag.
         if self.core.sender_gone.load(Relaxed) && self.received == self.core.sent.load(Relaxed) {
             return None;
         }
-        // SAFETY: the permit says that this place has been filled, and taking it orders that before us; no other
-        // thread touches the place until it is given back.
+        // SAFETY: the permit says that this slot has been filled, and taking it orders that before us; no other thread
+        // touches the slot until it is given back.
         let message = unsafe { self.core.slots.take(self.position) };
         self.position = if self.position + 1 == self.core.slots.len() { 0 } else { self.position + 1 };
         self.received += 1;
@@ -191,7 +191,8 @@ impl<M: Message, P: Permits> Receiver<M> for BoundedReceiver<M, P> {
 impl<M, P: Permits> Drop for BoundedSender<M, P> {
     fn drop(&mut self) {
         self.core.sent.store(self.sent, Relaxed);
-        // Relaxed: the permit below publishes both; whoever takes one permit more than there are items sees them.
+        // Relaxed: the permit below publishes both; a receiver that takes one permit more than there are items sees
+        // them.
         self.core.sender_gone.store(true, Relaxed);
         self.core.items.give();
     }
@@ -208,9 +209,9 @@ impl<M, P: Permits> Drop for BoundedReceiver<M, P> {
 
 impl<M, P: Permits> Drop for Core<M, P> {
     fn drop(&mut self) {
-        // Both ends have gone, and the count of owners orders what they left behind before us.
+        // Both ends are dropped, and the reference count orders their stores before us.
         for number in self.received.load(Relaxed)..self.sent.load(Relaxed) {
-            // SAFETY: messages between the two counts were put in and not taken out; nobody else is left.
+            // SAFETY: messages between the two counts were put in and not taken out; no other owner is left.
             drop(unsafe { self.slots.take(number % self.slots.len()) });
         }
     }

@@ -1,9 +1,9 @@
-//! [`KINDS`]: every queue that is measured, by name, and what it is; and what travels through it.
+//! [`KINDS`]: every measured queue with its name and properties, and the payloads.
 
 use crate::external::External;
 use crate::series::{RequestError, nearest};
 
-/// The queues: each has a row in [`KINDS`], a constructor and a price.
+/// The queues; each has an entry in [`KINDS`], a constructor and a simulated price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
     /// `semaphore`
@@ -40,65 +40,65 @@ pub enum QueueKind {
     Eventfd,
 }
 
-/// A queue that can be measured.
+/// The description of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
-    /// Which it is.
+    /// The queue.
     pub queue: QueueKind,
     /// Stable name.
     pub id: &'static str,
-    /// What it is, in a few words.
+    /// Short description.
     pub what: &'static str,
-    /// The version, where it comes from a library.
+    /// Version of the library, if it comes from one.
     pub version: Option<&'static str>,
-    /// What an end does that cannot go on.
+    /// How a blocked end waits.
     pub waits: Waits,
-    /// Whether it tells full and empty from the rest.
+    /// Whether it distinguishes full and empty from other failures.
     pub tells: bool,
-    /// Whether several producers, and several consumers, may share it.
+    /// Whether it allows several producers and several consumers.
     pub several: [bool; 2],
-    /// Whether it takes several messages at once.
+    /// Support for batches.
     pub batches: Batches,
 }
 
-/// Whether a queue takes several messages at once.
+/// Support of a queue for batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Batches {
-    /// One by one.
+    /// None: messages are sent and received singly.
     None,
-    /// Whole batches go in, and up to a batch comes out.
+    /// Whole batches are sent, and up to a batch is received.
     Both,
-    /// They go in one by one; the consumer takes up to a batch in one go, each as by itself.
+    /// Messages are sent singly; the consumer takes up to a batch in one pass, one message at a time.
     Received,
-    /// They go in one by one; the consumer takes all that wait at once, whatever the batch.
+    /// Messages are sent singly; the consumer takes all that are waiting at once, whatever the batch size.
     Drained,
 }
 
-/// What an end does that cannot go on.
+/// How a blocked end waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
-    /// It gives its CPU away, at once or after some looks.
+    /// It gives up its CPU, at once or after some polls.
     Asleep,
-    /// It looks again and again: two ends on one CPU hand over once in a time slice.
+    /// It spins: two ends on one CPU hand off once per quantum.
     Awake,
 }
 
-/// What travels.
+/// The type of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// One word.
     U64,
-    /// A plain block of so many bytes, one of [`BLOCKS`].
+    /// A plain block of this many bytes, one of [`BLOCKS`].
     Bytes(u32),
     /// Text on the heap.
     String,
 }
 
-/// The sizes that blocks come in: a size is part of the loop that is compiled.
+/// Supported block sizes; fixed, because a size is compiled into the loop.
 pub const BLOCKS: [u32; 4] = [16, 64, 256, 1024];
 
 impl Payload {
-    /// Reads `u64`, `bytes:64`, `string`.
+    /// Parses `u64`, `bytes:64` or `string`.
     ///
     /// # Errors
     /// [`RequestError::OutOfRange`].
@@ -119,7 +119,7 @@ impl Payload {
         }
     }
 
-    /// What one message takes in the queue, in bytes.
+    /// Bytes of one message in the queue.
     pub fn bytes(self) -> usize {
         match self {
             Payload::U64 => size_of::<u64>(),
@@ -174,7 +174,7 @@ impl Kind {
     }
 }
 
-/// Every queue, in the order of reports. Versions are those of the lock file, which a test holds.
+/// Every queue, in report order. A test compares the versions with the lock file.
 pub const KINDS: &[Kind] = &[
     asleep(QueueKind::Semaphore, "semaphore", "a ring between two futex semaphores that sleep at once"),
     asleep(
@@ -221,14 +221,14 @@ pub const KINDS: &[Kind] = &[
     asleep(QueueKind::Eventfd, "eventfd", "a ring between two kernel event counters (eventfd)").silent(),
 ];
 
-/// Looks before `semaphore-spin` sleeps where nothing else is said: some 5 µs with wait hints of 10 to 20 ns, longer than a
-/// hand-over between any two CPUs takes. What .NET's SemaphoreSlim does is `semaphore-slim`.
+/// Default polls before `semaphore-spin` sleeps: about 5 µs with wait hints of 10 to 20 ns, longer than a hand-off
+/// between any two CPUs. `semaphore-slim` imitates .NET's SemaphoreSlim instead.
 pub const DEFAULT_SPINS: u32 = 256;
 
-/// A queue by its name, with the looks of `semaphore-spin:N`.
+/// Finds a queue by its name, with the number of polls in `semaphore-spin:N`.
 ///
 /// # Errors
-/// [`RequestError`]: there is no such queue, or its number of looks is out of range.
+/// [`RequestError`]: no such queue, or the number of polls is out of range.
 pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
     let (id, spins) = match name.split_once(':') {
         Some(("semaphore-spin", polls)) => {

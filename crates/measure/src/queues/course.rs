@@ -1,75 +1,74 @@
-//! [`Course`]: what the roles around a queue are told, and what they have to tell.
-//!
-//! [`Stamps`]: how far a loop was at which time, without a clock read for every message.
+//! [`Course`]: the orders and results of the roles around a queue; and [`Stamps`]: the progress of a loop over time,
+//! without a clock read for every message.
 
 use crate::stage::Guard;
 use crate::tally::Tally;
 
-/// What a role is told when it begins.
+/// The order to a role.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
-    /// Keeps every wait finite.
+    /// Bounds every wait.
     pub guard: &'a Guard<'a>,
-    /// When producers end by themselves.
+    /// Counter value at which producers end.
     pub until_ticks: u64,
-    /// How many messages each producer sends at most.
+    /// Maximum messages of each producer.
     pub messages: u64,
-    /// How far apart stamps are taken.
+    /// Ticks between stamps.
     pub apart_ticks: u64,
 }
 
-/// What a producer did.
+/// The result of a producer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sent {
-    /// Messages put in.
+    /// Sent messages.
     pub messages: u64,
-    /// How often the queue was found full.
+    /// Number of times that the queue was full.
     pub full: u64,
-    /// The sum of all numbers sent.
+    /// Sum of all sent numbers.
     pub sum: u64,
-    /// How far it was at which time; empty at a fixed rate.
+    /// Progress over time; empty at a fixed rate.
     pub stamps: Vec<Stamp>,
 }
 
-/// What a consumer did.
+/// The result of a consumer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Received {
-    /// Messages taken out.
+    /// Received messages.
     pub messages: u64,
-    /// How often the queue was found empty.
+    /// Number of times that the queue was empty.
     pub empty: u64,
-    /// The sum of all numbers received.
+    /// Sum of all received numbers.
     pub sum: u64,
-    /// Messages that were damaged, or did not come in the order in which they were sent.
+    /// Messages that were damaged or out of order.
     pub wrong: u64,
-    /// How far it was at which time.
+    /// Progress over time.
     pub stamps: Vec<Stamp>,
-    /// How long messages took, at a fixed rate.
+    /// Delays of messages at a fixed rate.
     pub delays: Option<Box<Delays>>,
 }
 
-/// Delays as the consumer counts them.
+/// Delays of messages as the consumer counts them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delays {
-    /// From the time at which a message was meant to be sent.
+    /// From the due time of a message.
     pub corrected: Tally,
-    /// From the time at which it was sent.
+    /// From the actual sending.
     pub uncorrected: Tally,
-    /// Of the first and of the last message of each batch, as `corrected`; where messages go in batches.
+    /// Corrected delays of the first and the last message of each batch, where messages are sent in batches.
     pub of_batch: Option<Box<[Tally; 2]>>,
 }
 
-/// How far a loop was at a time.
+/// Progress of a loop at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Messages so far.
     pub count: u64,
-    /// The counter.
+    /// Counter value.
     pub ticks: u64,
 }
 
 /// Takes stamps about equally far apart in time, whatever a message costs: the number of messages between two of them
-/// doubles or halves until it fits. Never allocates after it is made.
+/// doubles or halves as needed. Never allocates after construction.
 #[derive(Debug)]
 pub struct Stamps {
     kept: Vec<Stamp>,
@@ -78,18 +77,18 @@ pub struct Stamps {
     last_ticks: u64,
 }
 
-/// Room for stamps; where it is used up every second one is forgotten.
+/// Capacity for stamps; when it is used up, every second one is dropped.
 const MOST: usize = 4096;
-/// A clock that stands still must not make the loop look at nothing but its messages.
+/// Maximum messages between stamps, so that a loop with a stuck clock still polls.
 const MAX_STEP: u64 = 1 << 20;
 
 impl Stamps {
-    /// Stamps about so many ticks apart.
+    /// Stamps about this many ticks apart.
     pub fn new(apart_ticks: u64) -> Stamps {
         Stamps { kept: Vec::with_capacity(MOST), step: 1, apart_ticks: apart_ticks.max(1), last_ticks: 0 }
     }
 
-    /// Keeps a stamp and says at which count the next one is due.
+    /// Records a stamp and returns the count at which the next one is due.
     pub fn take(&mut self, count: u64, ticks: u64) -> u64 {
         if self.kept.len() == MOST {
             let mut index = 0;
@@ -112,22 +111,22 @@ impl Stamps {
         count + self.step
     }
 
-    /// All of them, and the last count.
+    /// Adds a final stamp and returns all.
     pub fn finish(mut self, count: u64, ticks: u64) -> Vec<Stamp> {
         self.take(count, ticks);
         self.kept
     }
 }
 
-/// Messages per tick of several loops together, over the middle 80 % of the time in which all of them ran: what was
-/// still starting and what was already ending is left out. `None` where too little was seen.
+/// Messages per tick of several loops together, over the middle 80 % of their common running time, which excludes
+/// starts and ends. `None` if there is too little data.
 pub fn rate(loops: &[Vec<Stamp>]) -> Option<f64> {
     let [from, to] = middle(loops)?;
     let messages: f64 = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from)).sum();
     (messages > 0.0).then(|| messages / (to - from))
 }
 
-/// The share of the messages that each loop had in that time; `None` where too little was seen.
+/// Share of each loop in the messages of that period; `None` if there is too little data.
 pub fn shares(loops: &[Vec<Stamp>]) -> Option<Vec<f64>> {
     let [from, to] = middle(loops)?;
     let messages = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from));
@@ -136,7 +135,7 @@ pub fn shares(loops: &[Vec<Stamp>]) -> Option<Vec<f64>> {
     (all > 0.0).then(|| messages.iter().map(|messages| messages / all).collect())
 }
 
-/// Begin and end of the middle 80 % of the time in which all loops ran.
+/// Start and end of the middle 80 % of the common running time.
 fn middle(loops: &[Vec<Stamp>]) -> Option<[f64; 2]> {
     let begun = loops.iter().map(|stamps| Some(stamps.first()?.ticks)).max()??;
     let ended = loops.iter().map(|stamps| Some(stamps.last()?.ticks)).min()??;
@@ -144,7 +143,7 @@ fn middle(loops: &[Vec<Stamp>]) -> Option<[f64; 2]> {
     Some([0.1, 0.9].map(|share| begun as f64 + share * span))
 }
 
-/// How far a loop was at a time, in between two stamps evenly.
+/// Progress of a loop at a time, interpolated between two stamps.
 fn count_at(stamps: &[Stamp], ticks: f64) -> f64 {
     let after = stamps.partition_point(|stamp| (stamp.ticks as f64) < ticks);
     let (Some(last), Some(next)) = (after.checked_sub(1).map(|before| stamps[before]), stamps.get(after))
@@ -159,7 +158,7 @@ fn count_at(stamps: &[Stamp], ticks: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A loop whose messages take so many ticks each.
+    /// Stamps of a loop that takes `ticks_per_message`.
     fn run(ticks_per_message: u64, messages: u64, begin: u64) -> Vec<Stamp> {
         let mut stamps = Stamps::new(1_000);
         let mut next = 0;

@@ -1,11 +1,11 @@
-//! [`Sender`] and [`Receiver`]: the two ends of a queue, and what ends a wait on them.
+//! [`Sender`] and [`Receiver`]: the two ends of a queue, and the conditions that end a wait on them.
 
 use super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::time::Duration;
 
-/// How long a blocked end sleeps before it looks at its guard: rare enough to cost nothing, and a wait that the
-/// partner does not end is over soon after its reason.
+/// Maximum sleep of a blocked end before it checks its guard: rare enough to cost nothing, short enough that an
+/// abandoned wait ends soon.
 pub const NAP: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.
@@ -13,87 +13,87 @@ pub type Ends<S, M> = (<S as Implementation>::Sender<M>, <S as Implementation>::
 
 /// A kind of queue.
 pub trait Implementation: Sized + 'static {
-    /// Where the producer puts messages.
+    /// The producer's end.
     type Sender<M: Message>: Sender<M>;
-    /// Where the consumer takes them.
+    /// The consumer's end.
     type Receiver<M: Message>: Receiver<M>;
 
-    /// Makes one that holds exactly so many messages.
+    /// Opens a queue that holds exactly `shape.capacity` messages.
     ///
     /// # Errors
-    /// [`Refusal`] where this kind cannot hold exactly that, or the system gives it no memory or no object.
+    /// [`Refusal`] if this kind cannot have exactly that capacity, or the system refuses memory or an object.
     fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal>;
 }
 
-/// What a queue is to be.
+/// Parameters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Messages that wait in it when it is full; at least 1.
+    /// Capacity in messages; at least 1.
     pub capacity: usize,
-    /// Looks before a wait sleeps, for the kind that takes them.
+    /// Polls before a wait sleeps, for the kind that takes a number.
     pub spins: u32,
 }
 
-/// Why there is no such queue.
+/// The reason why a queue cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// This kind cannot hold exactly so many messages.
+    /// This kind cannot hold exactly this many messages.
     #[error("a queue of exactly {capacity} messages is not possible: {reason}")]
     Capacity {
-        /// What was asked for.
+        /// The requested capacity.
         capacity: usize,
-        /// Why not, and what it can hold.
+        /// The reason, and the possible capacities.
         reason: String,
     },
-    /// No memory.
+    /// Memory is insufficient.
     #[error("no memory for {capacity} messages")]
     Memory {
-        /// What was asked for.
+        /// The requested capacity.
         capacity: usize,
     },
-    /// This kind has one end only on a side that asks for several.
+    /// This kind allows only one end on a side for which several were requested.
     #[error("this queue allows only one {side}")]
     OneOnly {
         /// `producer` or `consumer`.
         side: &'static str,
     },
-    /// This kind takes one message at a time.
+    /// This kind has no batches.
     #[error("this queue has no batches")]
     NoBatches,
     /// The system refused an object.
     #[error("the system refused {what}: {source}")]
     System {
-        /// What was asked for.
+        /// The requested object.
         what: &'static str,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Why a message was not taken.
+/// The reason why a message was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused<M> {
-    /// The queue is full; here is the message.
+    /// The queue is full; returns the message.
     Full(M),
-    /// The other end has gone.
+    /// The other end was dropped.
     Closed,
 }
 
-/// Why there is no message.
+/// The reason why there is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoMessage {
     /// The queue is empty.
     Yet,
-    /// The queue is empty and the other end has gone.
+    /// The queue is empty and the other end was dropped.
     Ever,
 }
 
-/// Why a producer stopped waiting for room.
+/// The reason why a producer stopped waiting for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// The trial was given up, or the other end has gone.
+    /// The trial was given up, or the other end was dropped.
     Halted(Halt),
-    /// The time of the producer is over.
+    /// The producer's time is over.
     Over,
 }
 
@@ -103,17 +103,17 @@ impl From<Halt> for Leave {
     }
 }
 
-/// What a producer looks at while it waits for room.
+/// The conditions that a producer checks while it waits for room.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch<'a> {
-    /// Keeps every wait finite.
+    /// Bounds every wait.
     pub guard: &'a Guard<'a>,
-    /// The counter value at which the producer ends by itself.
+    /// Counter value at which the producer ends.
     pub until_ticks: u64,
 }
 
 impl Watch<'_> {
-    /// Whether to go on waiting.
+    /// Checks whether to continue waiting.
     ///
     /// # Errors
     /// The reason to leave.
@@ -125,23 +125,23 @@ impl Watch<'_> {
 
 /// The producer's end.
 pub trait Sender<M>: Send + Sized + 'static {
-    /// Puts a message into the queue if there is room. A kind that cannot tell waits for room.
+    /// Sends a message if there is room. A kind that cannot test waits for room.
     ///
     /// # Errors
-    /// The message, or that nobody will take it.
+    /// The message if the queue is full, or that the receiver was dropped.
     fn try_send(&mut self, message: M) -> Result<(), Refused<M>>;
 
-    /// Puts a message into the queue; waits for room as this kind of queue does.
+    /// Sends a message, waiting for room as this kind of queue does.
     ///
     /// # Errors
-    /// The reason to leave; the message is gone.
+    /// The reason to leave; the message is dropped.
     fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave>;
 
-    /// Puts so many messages into the queue at once, made by their places in the batch, if there is room for all of them;
-    /// a kind that has no batches on this side puts in the first alone. Gives how many it put in.
+    /// Sends `count` messages at once if all fit; `make` gets the index in the batch. Returns the number sent: a kind
+    /// without batches on this side sends only the first.
     ///
     /// # Errors
-    /// There is no room, or nobody will take them.
+    /// The queue is full, or the receiver was dropped.
     fn try_send_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
         match self.try_send(make(0)) {
             Ok(()) => Ok(1),
@@ -150,10 +150,10 @@ pub trait Sender<M>: Send + Sized + 'static {
         }
     }
 
-    /// The same; waits for room as this kind of queue does.
+    /// Sends a batch, waiting for room as this kind of queue does.
     ///
     /// # Errors
-    /// The reason to leave; nothing was put in.
+    /// The reason to leave; nothing was sent.
     fn send_batch(
         &mut self,
         _count: usize,
@@ -163,7 +163,7 @@ pub trait Sender<M>: Send + Sized + 'static {
         self.send(make(0), watch).map(|()| 1)
     }
 
-    /// One more end on this side, where the kind allows.
+    /// Another end on this side, if the kind allows it.
     fn another(&self) -> Option<Self> {
         None
     }
@@ -171,23 +171,23 @@ pub trait Sender<M>: Send + Sized + 'static {
 
 /// The consumer's end.
 pub trait Receiver<M>: Send + Sized + 'static {
-    /// Takes a message if there is one. A kind that cannot tell waits for one.
+    /// Receives a message if there is one. A kind that cannot test waits for one.
     ///
     /// # Errors
-    /// Whether one may come.
+    /// Whether a message may still come.
     fn try_receive(&mut self) -> Result<M, NoMessage>;
 
-    /// Takes a message; waits for one as this kind of queue does. `None` once there will be none.
+    /// Receives a message, waiting for one as this kind of queue does. `None` once the queue is closed and empty.
     ///
     /// # Errors
     /// The reason to leave.
     fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt>;
 
-    /// Takes up to so many messages that are there, in order, and shows `each`; gives how many. A kind that moves them out
-    /// of the queue before it shows them keeps them in `hand`.
+    /// Receives at most `most` available messages in order, passes them to `each` and returns their number. A kind that
+    /// first moves them out of the queue stores them in `hand`.
     ///
     /// # Errors
-    /// There is none: whether one may come.
+    /// There is no message: whether one may still come.
     fn try_receive_batch(
         &mut self,
         most: usize,
@@ -204,7 +204,8 @@ pub trait Receiver<M>: Send + Sized + 'static {
         Ok(most)
     }
 
-    /// The same; waits for the first as this kind of queue does, and gives 0 once there will be none.
+    /// Receives a batch, waiting for the first message as this kind of queue does; 0 once the queue is closed and
+    /// empty.
     ///
     /// # Errors
     /// The reason to leave.
@@ -221,7 +222,7 @@ pub trait Receiver<M>: Send + Sized + 'static {
         }))
     }
 
-    /// One more end on this side, where the kind allows.
+    /// Another end on this side, if the kind allows it.
     fn another(&self) -> Option<Self> {
         None
     }

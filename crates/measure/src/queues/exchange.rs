@@ -1,7 +1,7 @@
-//! The timed loops: producers put messages in, consumers take them out and check them.
+//! The timed loops: producers send messages, consumers receive and check them.
 //!
-//! The loops are compiled for each queue and each message, with nothing but calls into the queue between two
-//! messages. What is counted is kept in registers; the clock is read every 20 µs or so.
+//! The loops are compiled for each queue and each message type, so that between two messages they only call the queue.
+//! Counts are kept in registers; the clock is read about every 20 µs.
 
 use super::course::Delays;
 use super::course::Stamps;
@@ -12,21 +12,21 @@ use super::paced::{self, Pace};
 use crate::stage::Halt;
 use std::sync::Arc;
 
-/// Which producer made a message stands in its highest bits, so that the order of each is checked by itself.
+/// The highest bits of a message number its producer, so that the order of each producer is checked separately.
 const LANE_SHIFT: u32 = 56;
-/// Producers at most.
+/// Maximum number of producers.
 pub const MAX_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
 
-/// A producer that waits to begin.
+/// A producer ready to start.
 pub type Produce = Box<dyn FnOnce(&Course<'_>) -> Result<Sent, Halt> + Send>;
-/// A consumer that waits to begin.
+/// A consumer ready to start.
 pub type Consume = Box<dyn FnOnce(&Course<'_>) -> Result<Received, Halt> + Send>;
 
 /// The roles around one queue.
 pub struct Roles {
-    /// One for each producer.
+    /// The producers.
     pub producers: Vec<Produce>,
-    /// One for each consumer.
+    /// The consumers.
     pub consumers: Vec<Consume>,
 }
 
@@ -36,30 +36,30 @@ impl std::fmt::Debug for Roles {
     }
 }
 
-/// How many ends a queue has on each side, and how fast it is to go.
+/// The number of ends on each side of a queue, their rate and their batches.
 #[derive(Debug, Clone, Default)]
 pub struct RoleSettings {
-    /// Producers.
+    /// Number of producers.
     pub producers: usize,
-    /// Consumers.
+    /// Number of consumers.
     pub consumers: usize,
-    /// A rate that one producer keeps for one consumer; as fast as they go without.
+    /// Fixed rate from one producer to one consumer; `None` for full speed.
     pub pace: Option<Arc<Pace>>,
-    /// Messages that are sent and received at once; 0 and 1 are one by one.
+    /// Messages per batch; 0 and 1 mean single messages.
     pub batch: usize,
 }
 
 impl RoleSettings {
-    /// One producer and one consumer, as fast as they go.
+    /// One producer and one consumer at full speed.
     pub fn pair() -> RoleSettings {
         RoleSettings { producers: 1, consumers: 1, ..RoleSettings::default() }
     }
 }
 
-/// A queue of this kind and these messages, and the roles around it.
+/// Opens a queue of this kind for these messages, with its roles.
 ///
 /// # Errors
-/// [`Refusal`]: there is no such queue, or it has one end only on a side that asks for several.
+/// [`Refusal`]: no such queue, or it allows one end only on a side that asks for several.
 pub fn roles<S: Implementation, M: Message>(
     shape: &Shape,
     settings: &RoleSettings,
@@ -100,7 +100,7 @@ pub fn roles<S: Implementation, M: Message>(
     Ok(Roles { producers: producers.collect(), consumers: consumers.collect() })
 }
 
-/// Sends until the time or the messages are up; then lets its end go.
+/// Sends until the time is over or all messages are sent, then drops the sender.
 ///
 /// # Errors
 /// The reason to leave early.
@@ -141,45 +141,45 @@ pub fn produce<M: Message, S: Sender<M>>(
     Ok(Sent { messages: made, full, sum: base.wrapping_mul(made).wrapping_add(sum_below(made)), stamps })
 }
 
-/// Where the loops of one producer and one consumer of numbers lie, as fast as they go.
+/// Addresses of the producer's and the consumer's loop for numbers at full speed.
 pub fn loops<S: Implementation>() -> [usize; 2] {
     let produce = produce::<u64, S::Sender<u64>> as fn(_, &Course<'_>, _) -> _;
     let consume = take_all::<u64, S::Receiver<u64>, Count> as fn(_, &Course<'_>, _) -> _;
     [produce as usize, consume as usize]
 }
 
-/// 0 + 1 + … + (count − 1), as a sum of 64 bits wraps: what was sent in order need not be added up one by one.
+/// The sum 0 + 1 + … + (count − 1), wrapping at 64 bits: the expected sum of messages sent in order.
 pub(super) fn sum_below(count: u64) -> u64 {
     let (even, odd) =
         if count.is_multiple_of(2) { (count, count.wrapping_sub(1)) } else { (count - 1, count) };
     (even / 2).wrapping_mul(odd)
 }
 
-/// In which order messages must come.
+/// The order in which messages must arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One producer, one consumer: message by message.
+    /// One producer and one consumer: every message in sequence.
     Counted,
-    /// One consumer sees every message of each producer.
+    /// One consumer receives every message of each producer in sequence.
     ByProducer,
-    /// Several consumers see some messages of each producer, later ones later.
+    /// Several consumers receive some messages of each producer, in rising order.
     Rising,
 }
 
-/// Holds the numbers that come against those that must come.
+/// Checks received numbers against the expected ones.
 pub(super) trait Account: Send {
-    /// Notes the number of a message after so many others; gives whether it came in order.
+    /// Records a number after `before` others; returns whether it is in order.
     fn note(&mut self, before: u64, number: u64) -> bool;
 
-    /// The sum of all numbers noted, so many.
+    /// The sum of the `count` recorded numbers.
     fn sum(&self, count: u64) -> u64;
 }
 
-/// With one on each side the count of messages is the number, in a register, and their sum is known: a table in memory
-/// would cost a fast ring a tenth of its pace.
+/// With one producer and one consumer the count of messages, in a register, is the expected number, and the sum is
+/// known: a table in memory would cost a fast ring a tenth of its throughput.
 #[derive(Default)]
 pub(super) struct Count {
-    /// By how much the sum differs from that of what must come.
+    /// Difference of the sum from the expected sum.
     off: u64,
 }
 
@@ -198,7 +198,7 @@ impl Account for Count {
     }
 }
 
-/// The number that each producer must send next.
+/// The next expected number of each producer.
 struct Table {
     next: Box<[u64; MAX_PRODUCERS]>,
     order: Order,
@@ -221,7 +221,7 @@ impl Account for Table {
     }
 }
 
-/// Receives until nothing will come any more.
+/// Receives until the queue is closed and empty.
 ///
 /// # Errors
 /// The reason to leave early.
@@ -271,10 +271,10 @@ fn take_all<M: Message, R: Receiver<M>, A: Account>(
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }
 
-/// The bits of a number that name its producer.
+/// Mask of the bits that number the producer.
 const LANE: u64 = !0 << LANE_SHIFT;
 
-/// Two threads and every order of their steps: nothing is lost, doubled or reordered, and both ends come to an end.
+/// Loom test with two threads: in every interleaving no message is lost, doubled or reordered, and both ends finish.
 #[cfg(all(test, loom))]
 pub fn loom_duel<S: Implementation, M: Message>(capacity: usize, messages: u64) {
     use crate::stage::Guard;

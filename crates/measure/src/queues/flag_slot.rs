@@ -1,42 +1,41 @@
-//! [`FlagSlot`]: a place that says by itself whether it holds a message, so that a queue of such places needs no shared
-//! index.
+//! [`FlagSlot`]: a slot that marks itself as full or empty, so that a queue of such slots needs no shared index.
 
 use super::slot::Slot;
 use crate::sync::Ordering::{Acquire, Release};
 use crate::sync::{AtomicBool, AtomicU64};
 
-/// A place that one producer fills and one consumer empties.
+/// A slot that one producer fills and one consumer empties.
 ///
-/// *Orderings.* Filling is a Release that pairs with the Acquire of `take`: who finds the message sees all that was done
-/// before it was put in, its bytes among it. Emptying is a Release that pairs with the Acquire of `is_empty`: who finds
-/// the place empty is ordered after the consumer's last touch of it, and of every place that it emptied before. That is
-/// why one look at the last place of a lot speaks for the whole lot.
+/// *Orderings.* Filling is a Release that pairs with the Acquire of `take`: a consumer that finds the message sees all
+/// that was done before it was put in, including its bytes. Emptying is a Release that pairs with the Acquire of
+/// `is_empty`: a producer that finds the slot empty is ordered after the consumer's last touch of it, and of every slot
+/// that it emptied before. That is why one check of the last slot of a lot covers the whole lot.
 pub trait FlagSlot<M>: Send + Sync + 'static {
-    /// One that holds nothing.
+    /// An empty slot.
     fn empty() -> Self;
 
-    /// Whether it holds nothing.
+    /// Whether the slot is empty.
     fn is_empty(&self) -> bool;
 
     /// Puts a message in.
     ///
     /// # Errors
-    /// The message, where it has no form that differs from an empty place.
+    /// The message, if its representation equals that of an empty slot.
     ///
     /// # Safety
-    /// The caller is the only producer, and since it last filled this place, found it, or a place that the consumer empties
-    /// after this one, empty.
+    /// The caller is the only producer, and since it last filled this slot, found it, or a slot that the consumer
+    /// empties after this one, empty.
     unsafe fn fill(&self, message: M) -> Result<(), M>;
 
     /// Takes the message out, if there is one.
     ///
     /// # Safety
-    /// The caller is the only consumer, or the producer of a place that the consumer cannot come to: it takes places in
+    /// The caller is the only consumer, or the producer of a slot that the consumer cannot reach: it takes slots in
     /// order, and one before this is empty.
     unsafe fn take(&self) -> Option<M>;
 }
 
-/// A number in one word: 0 is the empty place, so that `n` lies there as `n + 1` and the largest number cannot travel.
+/// A number in one word: 0 marks an empty slot, so `n` is stored as `n + 1` and the largest number cannot be sent.
 #[derive(Debug)]
 pub struct Word(AtomicU64);
 
@@ -63,13 +62,13 @@ impl FlagSlot<u64> for Word {
     unsafe fn take(&self) -> Option<u64> {
         // Acquire pairs with the Release in `fill`.
         let number = self.0.load(Acquire).checked_sub(1)?;
-        // Release pairs with the Acquire in `is_empty`; nobody else writes a place that holds a message.
+        // Release pairs with the Acquire in `is_empty`; only the consumer writes a slot that holds a message.
         self.0.store(0, Release);
         Some(number)
     }
 }
 
-/// A message of any kind with a flag beside it.
+/// A message of any type with a separate flag.
 #[derive(Debug)]
 pub struct Flagged<M> {
     full: AtomicBool,
@@ -89,7 +88,7 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
 
     #[inline(always)]
     unsafe fn fill(&self, message: M) -> Result<(), M> {
-        // SAFETY: the caller has found this place, or one that is emptied after it, empty since it last filled this one,
+        // SAFETY: the caller has found this slot, or one that is emptied after it, empty since it last filled this one,
         // which orders the emptying before us, and the consumer does not touch the message before it sees the flag.
         unsafe { self.message.write(message) };
         // Release pairs with the Acquire in `take`.
@@ -103,9 +102,9 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
         if !self.full.load(Acquire) {
             return None;
         }
-        // SAFETY: the flag says that it was filled and orders that before us; the only other end does not touch it before
-        // it sees the flag go: the producer does not fill it, and of a message that the producer takes back the consumer
-        // cannot come to the place.
+        // SAFETY: the flag says that it was filled and orders that before us. The only other end does not touch it
+        // before it sees the flag cleared: the producer does not fill it; where the producer takes a message back, the
+        // consumer cannot reach the slot.
         let message = unsafe { self.message.take() };
         // Release pairs with the Acquire in `is_empty`.
         self.full.store(false, Release);
@@ -115,9 +114,9 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
 
 impl<M> Drop for Flagged<M> {
     fn drop(&mut self) {
-        // Acquire: whoever lets the last end go sees what the other put in.
+        // Acquire: the thread that drops the last end sees what the other put in.
         if self.full.load(Acquire) {
-            // SAFETY: the flag says that there is a message, and nobody else is left.
+            // SAFETY: the flag says that there is a message, and no other owner is left.
             drop(unsafe { self.message.take() });
         }
     }

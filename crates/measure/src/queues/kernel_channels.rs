@@ -1,9 +1,9 @@
-//! [`Pipe`]: a pipe in packet mode, where every write is a message of its own in a buffer of its own, so that the
-//! number of messages it holds is known. The kernel rounds that number to a power of two.
+//! Queues in the kernel: [`Pipe`] and [`Socketpair`].
 //!
-//! [`Socketpair`]: a pair of connected Unix sockets that keep messages apart. The kernel bounds what waits in it by
-//! memory and not by number, so the size of its buffer is sought that holds exactly the number asked for, by filling
-//! it.
+//! A pipe is in packet mode, where every write is a message with its own buffer, so that its capacity in messages is
+//! known; the kernel rounds it to a power of two. A pair of connected Unix sockets also preserves message boundaries,
+//! but the kernel limits its memory instead of its messages. The buffer size for an exact capacity is found by filling
+//! the queue.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-/// A pipe that keeps messages apart.
+/// A pipe in packet mode.
 #[derive(Debug)]
 pub struct Pipe;
 
@@ -47,7 +47,7 @@ impl Implementation for Pipe {
         }
         // SAFETY: both descriptors were just opened and belong to nobody else.
         let [read, write] = fds.map(|fd| unsafe { File::from_raw_fd(fd) });
-        // SAFETY: asks for a number only.
+        // SAFETY: the call only returns a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         let size = i32::try_from(capacity as i64 * page).ok();
         // SAFETY: the descriptor is open, and the argument is the number that the command takes.
@@ -75,7 +75,7 @@ impl<M: Message> Sender<M> for PipeEnd<M> {
                 }
             }
         });
-        // The only reason to fail is that the reader has gone.
+        // The only reason to fail is that the reader is gone.
         if sent { Ok(()) } else { Err(Refused::Closed) }
     }
 
@@ -94,7 +94,7 @@ impl<M: Message> Receiver<M> for PipeEnd<M> {
         loop {
             match self.file.read(&mut bytes[..M::MAX_BYTES]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // End of file: all writers have gone and nothing is left.
+                // End of file: all writers are gone and the pipe is empty.
                 Ok(0) | Err(_) => return Err(NoMessage::Ever),
                 Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(NoMessage::Ever),
             }
@@ -114,17 +114,17 @@ impl<M: Message> Receiver<M> for PipeEnd<M> {
 #[derive(Debug)]
 pub struct Socketpair;
 
-/// One end of it.
+/// One end of the pair.
 #[derive(Debug)]
 pub struct SocketEnd<M> {
     socket: OwnedFd,
     message: PhantomData<fn(M) -> M>,
 }
 
-/// Larger buffers than this (4 GiB halved twice) are never asked for.
+/// Maximum requested buffer size (4 GiB halved twice).
 const MAX_BUFFER: i32 = 1 << 30;
 
-/// Sizes that were found, by length and number of messages: the search fills the queue thirty times.
+/// Buffer sizes found so far, by message length and capacity: a search fills the queue thirty times.
 static BUFFERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
 
 impl Implementation for Socketpair {
@@ -149,7 +149,7 @@ impl Implementation for Socketpair {
     }
 }
 
-/// The size of the buffer that holds exactly so many of these messages.
+/// Searches the buffer size that holds exactly `capacity` messages.
 fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> Result<i32, Refusal> {
     let holds = |buffer: i32| holds::<M>(sender, receiver, buffer, capacity.saturating_add(1));
     let refuse = |reason| Err(Refusal::Capacity { capacity, reason });
@@ -169,7 +169,7 @@ fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> 
     Ok(high)
 }
 
-/// How many messages the smallest buffer holds.
+/// The capacity of the smallest buffer.
 fn holds_least<M: Message>(sender: &OwnedFd, receiver: &OwnedFd) -> Result<usize, Refusal> {
     holds::<M>(sender, receiver, 1, 1 << 10)
 }
@@ -185,7 +185,7 @@ fn connected() -> Result<[OwnedFd; 2], Refusal> {
     Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-/// How many messages fit, counted up to `most`; the sockets are empty before and after.
+/// The number of messages that fit, counted up to `most`; the sockets are empty before and after.
 fn holds<M: Message>(
     sender: &OwnedFd,
     receiver: &OwnedFd,
@@ -253,7 +253,7 @@ impl<M: Message> SocketEnd<M> {
     }
 
     fn get(&self, flags: i32) -> Result<M, NoMessage> {
-        // The longest block; a message on the heap is shorter.
+        // Size of the longest block; heap messages are shorter.
         let mut bytes = [0; 4096];
         loop {
             match receive(&self.socket, &mut bytes[..M::MAX_BYTES], flags) {

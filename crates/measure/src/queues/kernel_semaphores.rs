@@ -1,6 +1,5 @@
-//! [`Eventfd`]: a counting semaphore in the kernel; a system call for every permit, given or taken.
-//!
-//! [`SemT`]: the semaphore of the C library.
+//! Semaphores of the system: [`Eventfd`], a counting semaphore in the kernel with one system call per permit given or
+//! taken, and [`SemT`], the semaphore of the C library.
 
 use super::bounded::Permits;
 use super::ends::NAP;
@@ -10,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::FromRawFd;
 
-/// An event counter in the mode of a semaphore.
+/// An event counter in semaphore mode.
 #[derive(Debug)]
 pub struct Eventfd(File);
 
@@ -26,7 +25,7 @@ impl Permits for Eventfd {
     }
 
     fn try_take(&self) -> bool {
-        // Whether there is one only the kernel knows: asking first would be one more system call.
+        // Only the kernel knows whether there is a permit; a separate test would cost another system call.
         self.take()
     }
 
@@ -44,7 +43,7 @@ impl Permits for Eventfd {
 /// An unnamed POSIX semaphore. Boxed, since it must not move.
 pub struct SemT(Box<UnsafeCell<libc::sem_t>>);
 
-// SAFETY: the functions that are called on it may be called from any thread at the same time.
+// SAFETY: the functions called on it may be called from any thread at the same time.
 unsafe impl Send for SemT {}
 // SAFETY: as above.
 unsafe impl Sync for SemT {}
@@ -60,7 +59,7 @@ impl Permits for SemT {
         // SAFETY: all zeros is a valid value of the type, which is plain data; it is initialised below.
         let plain = unsafe { MaybeUninit::<libc::sem_t>::zeroed().assume_init() };
         let semaphore = Box::new(UnsafeCell::new(plain));
-        // SAFETY: the memory is ours, stays where it is, and is not yet used.
+        // SAFETY: the memory is ours, does not move, and is not yet used.
         if unsafe { libc::sem_init(semaphore.get(), 0, permits) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -69,7 +68,7 @@ impl Permits for SemT {
 
     #[inline]
     fn try_take(&self) -> bool {
-        // SAFETY: it was initialised and lives.
+        // SAFETY: it was initialised and is alive.
         unsafe { libc::sem_trywait(self.0.get()) == 0 }
     }
 
@@ -84,20 +83,20 @@ impl Permits for SemT {
             until.tv_sec += 1;
             until.tv_nsec -= 1_000_000_000;
         }
-        // SAFETY: it was initialised and lives; the time is valid.
+        // SAFETY: it was initialised and is alive; the time is valid.
         unsafe { libc::sem_timedwait(self.0.get(), &until) == 0 }
     }
 
     #[inline]
     fn give(&self) {
-        // SAFETY: it was initialised and lives.
+        // SAFETY: it was initialised and is alive.
         unsafe { libc::sem_post(self.0.get()) };
     }
 }
 
 impl Drop for SemT {
     fn drop(&mut self) {
-        // SAFETY: it was initialised, and nobody waits on it: we are alone.
+        // SAFETY: it was initialised, and no thread waits on it: this is the last owner.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }

@@ -1,7 +1,7 @@
-//! Queues of the standard library and of others: each as its makers meant it to be used, with nothing added.
+//! Queues of the standard library and of other crates, used as their authors intended and without additions.
 //!
-//! Where a library offers a wait with a time limit it is used, so that a wait that nobody ends is looked into after a
-//! [nap](super::ends::NAP); elsewhere the other end wakes the sleeper by going. The versions are those of the lock
+//! Where a library offers a wait with a time limit, that is used with a [nap](super::ends::NAP) as limit, so that the
+//! guard is checked; elsewhere the sleeper is woken when the other end is dropped. The versions are those of the lock
 //! file.
 
 use super::ends::{
@@ -17,7 +17,7 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
 
-/// The libraries and their versions, those of locks among them: a number of theirs is a number of one version.
+/// The libraries and their versions, including those of locks: measurements are valid for one version.
 pub const VERSIONS: [(&str, &str); 6] = [
     ("crossbeam-channel", "0.5.17"),
     ("crossbeam-queue", "0.3.14"),
@@ -27,17 +27,17 @@ pub const VERSIONS: [(&str, &str); 6] = [
     ("rtrb", "0.4.1"),
 ];
 
-/// The capacity, where it is one that a library takes without bringing the process down.
+/// Checks that the library accepts the capacity without aborting the process.
 ///
 /// # Errors
-/// [`Refusal`]: nothing, or more than memory can hold.
+/// [`Refusal`]: zero, or more than memory can hold.
 fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
     let capacity = shape.capacity;
     if capacity == 0 {
         let reason = "a capacity of 0 means a meeting here, not a queue".into();
         return Err(Refusal::Capacity { capacity, reason });
     }
-    // Libraries abort where memory is refused: ask first for what they will ask for, a stamp beside each message.
+    // Libraries abort if an allocation fails, so check for their memory first: each message with a stamp.
     memory::ensure(capacity, size_of::<(M, usize)>())?;
     let mut trial: Vec<(M, usize)> = Vec::new();
     trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
@@ -68,7 +68,7 @@ pub struct ArrayQueue;
 #[derive(Debug)]
 pub struct Rtrb;
 
-/// Whether a channel took a message, from what its library says.
+/// Converts a library's result of sending.
 macro_rules! taken {
     ($library:ident, $sent:expr) => {
         $sent.map_err(|error| match error {
@@ -78,7 +78,7 @@ macro_rules! taken {
     };
 }
 
-/// The end of a consumer whose waits take a limit, with one more such end where the channel gives it.
+/// Implements a receiver whose waits take a limit, and `another` if the channel supports it.
 macro_rules! receiver {
     ($library:ident $(, $another:item)?) => {
         impl<M: Message> Receiver<M> for $library::Receiver<M> {
@@ -105,7 +105,7 @@ macro_rules! receiver {
     };
 }
 
-/// A channel both of whose waits take a limit.
+/// Implements a channel where both waits take a limit.
 macro_rules! channel {
     ($kind:ident, $library:ident) => {
         impl Implementation for $kind {
@@ -170,7 +170,7 @@ impl<M: Message> Sender<M> for SyncSender<M> {
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
-        // There is no wait with a limit; a receiver that leaves ends it.
+        // There is no wait with a limit; dropping the receiver ends it.
         SyncSender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
     }
 
@@ -202,7 +202,7 @@ impl<M: Message> Sender<M> for kanal::Sender<M> {
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
-        // Its waits with a limit give way to others differently from those without: a receiver that leaves ends it.
+        // Its waits with a limit yield differently from those without; dropping the receiver ends this one.
         kanal::Sender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
     }
 
@@ -222,11 +222,11 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
     }
 
     fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
-        // As for sending; an error means that the sender has gone and nothing is left.
+        // As for sending; an error means that the sender is gone and the queue is empty.
         Ok(self.recv().ok())
     }
 
-    /// All that wait, however many: its drain takes no number.
+    /// Takes all waiting messages: the drain has no limit.
     #[inline(always)]
     fn try_receive_batch(
         &mut self,
@@ -234,7 +234,7 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
         hand: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> Result<usize, NoMessage> {
-        // It does not say that nobody will send any more: the wait that follows does.
+        // The drain does not report a closed queue; the wait that follows does.
         match self.drain_into(hand) {
             Ok(0) | Err(_) => Err(NoMessage::Yet),
             Ok(taken) => {
@@ -249,7 +249,7 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
     }
 }
 
-/// One end of an array queue: both are the same there.
+/// One end of an array queue; both ends are the same type.
 #[derive(Debug)]
 pub struct ArrayEnd<M>(Arc<Array<M>>);
 
@@ -319,7 +319,7 @@ impl<M: Message> Pop<M> for Consumer<M> {
             Ok(_) => most,
             Err(ChunkError::TooFewSlots(there)) => there,
         };
-        // What was there a moment ago is there: nobody else takes it.
+        // Messages counted above are still there: no other thread takes them.
         self.read_chunk(there).map_or(0, |chunk| chunk.into_iter().map(each).count())
     }
 }

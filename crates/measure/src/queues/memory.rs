@@ -1,14 +1,14 @@
-//! [`ensure`]: whether there is memory for a queue, asked before it is taken: a system that promises more than it has would end
-//! the process when the pages are touched.
+//! [`ensure`]: checks for memory before a queue is allocated, because a system that overcommits would kill the process
+//! when the pages are touched.
 
 use super::ends::Refusal;
 
-/// Queues below this are not worth a question.
+/// Skips the check below this size.
 const SMALL: usize = 16 << 20;
-/// No queue takes more than this share of what is available.
+/// Divisor of the available memory that limits the size of a queue.
 const SHARE: usize = 4;
 
-/// Makes sure that so many places of so many bytes can be had.
+/// Checks that memory for this many slots of this many bytes is available.
 ///
 /// # Errors
 /// [`Refusal::Memory`].
@@ -21,7 +21,7 @@ pub fn ensure(places: usize, bytes: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes that can be had without swapping; `None` where the system does not say.
+/// Bytes available without swapping; `None` where the system does not report it.
 fn available() -> Option<usize> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

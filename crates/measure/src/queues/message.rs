@@ -1,25 +1,25 @@
-//! [`Message`]: what travels through a queue, made by the producer and read by the consumer.
+//! [`Message`]: a payload made by the producer and read by the consumer.
 
 use super::flag_slot::{FlagSlot, Flagged, Word};
 
-/// Something that travels. It carries a number, so that whoever reads it can tell what was lost, doubled or damaged.
+/// A message that carries a number, so that the reader detects lost, doubled and damaged ones.
 pub trait Message: Send + Sized + 'static {
-    /// The longest form in bytes, for queues that carry nothing else.
+    /// Maximum length in bytes, for queues that carry only bytes.
     const MAX_BYTES: usize;
 
-    /// How it lies in a place that says by itself whether it holds one.
+    /// Its slot type in queues whose slots mark themselves as full.
     type Slot: FlagSlot<Self>;
 
-    /// The producer's work.
+    /// Makes a message: the producer's work.
     fn make(value: u64) -> Self;
 
-    /// The consumer's work: the number, or `None` where the message is damaged.
+    /// Reads the number: the consumer's work; `None` if the message is damaged.
     fn read(self) -> Option<u64>;
 
-    /// Shows it as bytes, for queues that carry nothing else.
+    /// Passes the message as bytes, for queues that carry only bytes.
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
 
-    /// The same message out of its bytes; `None` where they are not one.
+    /// Restores the message from its bytes; `None` if they are invalid.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -46,8 +46,7 @@ impl Message for u64 {
     }
 }
 
-/// A plain block of `8 × WORDS` bytes that is copied in and out. The producer writes all of it, the consumer reads all
-/// of it.
+/// A plain block of `8 × WORDS` bytes that is copied in and out. The producer writes and the consumer reads all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<const WORDS: usize>([u64; WORDS]);
 
@@ -63,7 +62,7 @@ impl<const WORDS: usize> Message for Block<WORDS> {
     #[inline(always)]
     fn read(self) -> Option<u64> {
         let value = self.0[0];
-        // A difference anywhere leaves a bit here: one pass over the block, without a branch for each word.
+        // Any difference sets a bit: one pass over the block, without a branch for each word.
         let words = self.0.iter().enumerate();
         let off = words.fold(0, |off, (index, word)| off | (word ^ value.wrapping_add(index as u64)));
         (off == 0).then_some(value)
@@ -80,7 +79,8 @@ impl<const WORDS: usize> Message for Block<WORDS> {
     }
 }
 
-/// Text on the heap: the producer allocates and formats, the consumer parses and frees what another CPU allocated.
+/// Text on the heap: the producer allocates and formats, the consumer parses and frees memory that another CPU
+/// allocated.
 impl Message for String {
     const MAX_BYTES: usize = 20;
     type Slot = Flagged<String>;

@@ -1,4 +1,4 @@
-//! [`Locked`]: a queue behind a mutex and two condition variables, as textbooks write it.
+//! [`Locked`]: a queue with a mutex and two condition variables, the textbook design.
 
 use super::ends::{Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::memory;
@@ -7,7 +7,7 @@ use crate::stage::{Guard, Halt};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A mutex around a ring of messages; `std`'s.
+/// A ring of messages behind `std`'s mutex.
 #[derive(Debug)]
 pub struct Locked;
 
@@ -24,12 +24,12 @@ struct State<M> {
     capacity: usize,
     senders: usize,
     receivers: usize,
-    /// Who sleeps: nobody is notified who does not.
+    /// Numbers of sleepers, so that only sleepers are notified.
     waiting_for_room: usize,
     waiting_for_message: usize,
 }
 
-/// One end; `SENDS` says which.
+/// One end; `SENDS` selects the side.
 #[derive(Debug)]
 pub struct LockedEnd<M, const SENDS: bool>(Arc<Shared<M>>);
 
@@ -67,18 +67,18 @@ impl<M> Shared<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message in and unlocks; there is room.
+    /// Sends a message and unlocks; the caller has checked for room.
     fn put(&self, mut state: MutexGuard<'_, State<M>>, message: M) {
         state.messages.push_back(message);
         let sleeps = state.waiting_for_message > 0;
-        // Notified without the lock, so that whoever wakes does not wait for it.
+        // Notified after unlocking, so that the woken thread does not wait for the lock.
         drop(state);
         if sleeps {
             self.has_message.notify_one();
         }
     }
 
-    /// Says that there is room again, after a message was taken.
+    /// Notifies a waiting sender after a message was taken.
     fn took(&self, state: MutexGuard<'_, State<M>>) {
         let sleeps = state.waiting_for_room > 0;
         drop(state);
@@ -87,7 +87,7 @@ impl<M> Shared<M> {
         }
     }
 
-    /// Puts a batch in and unlocks; there is room for all of it.
+    /// Sends a batch and unlocks; the caller has checked for room.
     fn put_batch(&self, mut state: MutexGuard<'_, State<M>>, messages: impl Iterator<Item = M>) {
         state.messages.extend(messages);
         let sleeps = state.waiting_for_message > 0;
@@ -97,7 +97,7 @@ impl<M> Shared<M> {
         }
     }
 
-    /// Takes up to so many messages and unlocks, then shows each.
+    /// Takes at most `most` messages, unlocks, and passes them to `each`.
     fn take_batch(
         &self,
         mut state: MutexGuard<'_, State<M>>,
@@ -116,7 +116,7 @@ impl<M> Shared<M> {
         taken
     }
 
-    /// Sleeps until somebody may have made room.
+    /// Sleeps until there may be room.
     fn sleep_for_room<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<M>>,
@@ -131,7 +131,7 @@ impl<M> Shared<M> {
         Ok(state)
     }
 
-    /// Sleeps until somebody may have put a message in.
+    /// Sleeps until there may be a message.
     fn sleep_for_message<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<M>>,

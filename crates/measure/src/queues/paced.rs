@@ -1,8 +1,8 @@
-//! The timed loops at a fixed rate: every message has a time at which it is meant to be sent, whatever became of those
-//! before, and the time until it is received counts from there.
+//! The timed loops at a fixed rate: every message has a due time that is independent of the progress of earlier ones,
+//! and its corrected delay counts from there.
 //!
-//! A loop that sends the next message when the last one has gone through asks least when the queue is slowest
-//! (coordinated omission); the delay that it sees from the actual sending stands beside the corrected one.
+//! A loop that sends the next message after the previous one has arrived samples least when the queue is slowest
+//! (coordinated omission). The uncorrected delay, from the actual sending, is reported for comparison.
 
 use super::course::Stamps;
 use super::course::{Course, Delays, Received, Sent};
@@ -14,30 +14,30 @@ use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 use crate::wait::{Pause, WaitAction};
 
-/// A rate, and when it began.
+/// A fixed rate and its start.
 #[derive(Debug)]
 pub struct Pace {
-    /// Ticks from one message to the next.
+    /// Ticks between messages.
     pub every_ticks: f64,
-    /// When the first message was meant to be sent; written once, before it.
+    /// Due time of the first message; written once, before it is sent.
     begun: AtomicU64,
-    /// Whether both ends share a CPU, so that waiting must give it away.
+    /// Whether both ends share a CPU, so that a waiting end must yield.
     pub shared: bool,
 }
 
-/// The number of a message is its sequence below this bit, and how late it was sent above.
+/// Bits of a message below this one are its sequence number, those above its lateness when it was sent.
 const LATE_SHIFT: u32 = 32;
 pub(super) const SEQUENCE: u64 = (1 << LATE_SHIFT) - 1;
-/// From the begin of the loop to the first message.
+/// Ticks from the start of the loop to the first due time.
 const LEAD_TICKS: u64 = 50_000;
 
 impl Pace {
-    /// One message every so many ticks.
+    /// A rate of one message every `every_ticks`.
     pub fn new(every_ticks: f64, shared: bool) -> Pace {
         Pace { every_ticks, begun: AtomicU64::new(0), shared }
     }
 
-    /// Begins now, or a little later: when the first message is meant to be sent.
+    /// Sets and returns the due time of the first message.
     pub(super) fn begin(&self) -> u64 {
         let begun = counter::now_ticks() + LEAD_TICKS;
         // Relaxed: the first message orders it before the consumer's load.
@@ -49,7 +49,7 @@ impl Pace {
         begun + (sequence as f64 * self.every_ticks) as u64
     }
 
-    /// Waits until then, and says when it is.
+    /// Waits until a due time and returns the current time.
     ///
     /// # Errors
     /// The reason to leave.
@@ -67,14 +67,14 @@ impl Pace {
         Ok(now)
     }
 
-    /// The number of a message that is sent now.
+    /// Encodes the message sent now: its sequence number and its lateness.
     pub(super) fn number(&self, now: u64, begun: u64, sequence: u64) -> u64 {
         let late = now.saturating_sub(self.intended(begun, sequence)).min(u64::from(u32::MAX));
         late << LATE_SHIFT | sequence
     }
 }
 
-/// Sends at the pace until the time is up; then lets its end go.
+/// Sends at the rate until the time is over, then drops the sender.
 ///
 /// # Errors
 /// The reason to leave early.
@@ -111,7 +111,7 @@ pub fn produce<M: Message, S: Sender<M>>(
     Ok(sent)
 }
 
-/// Receives until nothing will come any more, and counts how long each message took.
+/// Receives until the queue is closed and empty, and records the delay of each message.
 ///
 /// # Errors
 /// The reason to leave early.
@@ -139,7 +139,7 @@ pub fn consume<M: Message, R: Receiver<M>>(
     Ok(arrivals.finish())
 }
 
-/// Messages as they arrive, and how long each took.
+/// Records arriving messages and their delays.
 pub(super) struct Arrivals<'a> {
     course: &'a Course<'a>,
     pace: &'a Pace,
@@ -155,7 +155,7 @@ impl<'a> Arrivals<'a> {
         Arrivals { course, pace, delays, received: Received::default(), stamps, next_stamp: 0 }
     }
 
-    /// Reads a message and notes when that was. Gives its place among all, and how long it took since it was due, in ticks.
+    /// Reads a message and records its arrival. Returns its sequence number and its delay since the due time, in ticks.
     ///
     /// # Errors
     /// The reason to leave.
@@ -171,7 +171,8 @@ impl<'a> Arrivals<'a> {
         let value = number.unwrap_or(u64::MAX);
         let sequence = value & SEQUENCE;
         received.wrong += u64::from(number.is_none() || sequence != received.messages);
-        // Relaxed: the message orders it. Counters of two CPUs may lie a little apart: nothing came before it went.
+        // Relaxed: the message orders it. Counters of two CPUs may differ slightly: no message arrives before it was
+        // sent.
         let intended = self.pace.intended(self.pace.begun.load(Relaxed), sequence);
         let late = now.saturating_sub(intended);
         self.delays.corrected.count(late);

@@ -1,4 +1,4 @@
-//! Which code stands behind each [`Kind`].
+//! Maps each [`Kind`] to its code.
 
 use super::batches;
 use super::bounded::Bounded;
@@ -17,10 +17,9 @@ use super::spsc::Spsc;
 
 type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
 
-/// The code of one kind.
 struct Code {
     open: fn(Payload) -> Open,
-    /// The same in batches, where it has them.
+    /// The constructor for batches, if the queue supports them.
     in_batches: Option<fn(Payload) -> Open>,
     loops: fn() -> [usize; 2],
 }
@@ -35,17 +34,17 @@ impl Code {
     }
 }
 
-/// A queue of this kind and the roles around it.
+/// Opens a queue of this kind, with its roles.
 ///
 /// # Errors
-/// [`Refusal`] where there is none.
+/// [`Refusal`] if it cannot be opened.
 pub fn open(kind: &Kind, payload: Payload, shape: &Shape, settings: &RoleSettings) -> Result<Roles, Refusal> {
     let code = code(kind);
     let open = if settings.batch > 1 { code.in_batches.ok_or(Refusal::NoBatches)? } else { code.open };
     open(payload)(shape, settings)
 }
 
-/// Where the timed loops of one producer and one consumer of numbers lie.
+/// Addresses of the timed loops of one producer and one consumer of numbers.
 pub fn loops_of(kind: &Kind) -> [usize; 2] {
     (code(kind).loops)()
 }
@@ -66,12 +65,11 @@ fn code(kind: &Kind) -> Code {
         QueueKind::Pipe => Code::of::<Pipe>(),
         QueueKind::Socketpair => Code::of::<Socketpair>(),
         QueueKind::Eventfd => Code::of::<Bounded<Eventfd>>(),
-        // The shape says how often it looks.
+        // The shape sets the number of polls.
         QueueKind::Semaphore | QueueKind::SemaphoreSpin => Code::of::<Bounded<Semaphore>>(),
     }
 }
 
-/// The function for each payload.
 macro_rules! for_payload {
     ($payload:expr, $queue:ty, $($open:ident)::+) => {
         match $payload {
@@ -79,7 +77,7 @@ macro_rules! for_payload {
             Payload::Bytes(16) => $($open)::+::<$queue, Block<2>>,
             Payload::Bytes(64) => $($open)::+::<$queue, Block<8>>,
             Payload::Bytes(256) => $($open)::+::<$queue, Block<32>>,
-            // `parse` lets no other size in.
+            // `parse` accepts no other size.
             Payload::Bytes(_) => $($open)::+::<$queue, Block<128>>,
             Payload::String => $($open)::+::<$queue, String>,
         }

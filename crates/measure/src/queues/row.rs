@@ -1,18 +1,18 @@
-//! [`Row`]: the places of a ring, on lines that nothing else lies on.
+//! [`Row`]: the slots of a ring, on lines that nothing else shares.
 
 use super::ends::Refusal;
 use super::memory;
 use std::fmt;
 use std::ptr::NonNull;
 
-/// Two lines: x86 fetches them in pairs.
+/// Two lines, since x86 fetches them in pairs.
 const APART: usize = 128;
 
-/// A row of places.
+/// A row of slots.
 pub struct Row<S> {
-    /// With room before and behind, so that no line of the row is shared with something else.
+    /// The slots, with padding before and behind, so that the row shares no line with other data.
     all: Box<[S]>,
-    /// The first place that is used: the first of a line, where places divide one.
+    /// Index of the first used slot: the first of a line, where slots divide one.
     first: usize,
     len: usize,
 }
@@ -24,19 +24,19 @@ impl<S> fmt::Debug for Row<S> {
 }
 
 impl<S> Row<S> {
-    /// So many places, with every page of them touched.
+    /// Allocates this many slots and touches every page of them.
     ///
     /// # Errors
     /// [`Refusal::Memory`].
     pub fn new(len: usize, empty: fn() -> S) -> Result<Row<S>, Refusal> {
         let refusal = || Refusal::Memory { capacity: len };
-        // Loom looks at no lines.
+        // Loom does not model lines.
         let around = if cfg!(loom) { 0 } else { APART.div_ceil(size_of::<S>().max(1)) };
         let places = len.checked_add(2 * around).ok_or_else(refusal)?;
         memory::ensure(places, size_of::<S>()).map_err(|_| refusal())?;
         let mut all = Vec::new();
         all.try_reserve_exact(places).map_err(|_| refusal())?;
-        // Writing every place is what touches the pages; a first lap of page faults would be timed otherwise.
+        // Writing every slot touches the pages; otherwise a first lap of page faults would be timed.
         all.resize_with(places, empty);
         let all = all.into_boxed_slice();
         let address = all.as_ptr().addr();
@@ -45,36 +45,36 @@ impl<S> Row<S> {
         Ok(Row { all, first, len })
     }
 
-    /// How many places.
+    /// Number of slots.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no slots.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All of them.
+    /// All slots.
     pub fn places(&self) -> &[S] {
         &self.all[self.first..self.first + self.len]
     }
 
-    /// The place at a position.
+    /// The slot at a position.
     #[inline(always)]
     pub fn at(&self, position: usize) -> &S {
         &self.all[self.first + position]
     }
 }
 
-/// Where the places of a ring lie, for an end that keeps this in registers: through a row each access would read pointer and
-/// length from memory and compare.
+/// Pointer to the slots of a ring, for an end that keeps it in registers: through a row each access would read pointer
+/// and length from memory and compare.
 pub struct Reach<S> {
     first: NonNull<S>,
     len: usize,
 }
 
-// SAFETY: it gives nothing but shared references to places, which `Sync` lets another thread have.
+// SAFETY: it gives only shared references to slots, which `Sync` lets another thread have.
 unsafe impl<S: Sync> Send for Reach<S> {}
 
 impl<S> fmt::Debug for Reach<S> {
@@ -84,28 +84,28 @@ impl<S> fmt::Debug for Reach<S> {
 }
 
 impl<S> Reach<S> {
-    /// Of places.
+    /// A pointer to these slots.
     ///
     /// # Safety
-    /// They outlive what is made, and stay where they are: no `Box` of them is moved before.
+    /// The slots outlive the result and stay where they are: no `Box` of them is moved before.
     pub unsafe fn of(places: &[S]) -> Reach<S> {
         Reach { first: NonNull::from(places).cast(), len: places.len() }
     }
 
-    /// How many places.
+    /// Number of slots.
     #[inline(always)]
     pub fn places(&self) -> usize {
         self.len
     }
 
-    /// The place at a position.
+    /// The slot at a position.
     ///
     /// # Safety
-    /// The position lies below [`Reach::places`].
+    /// The position is below [`Reach::places`].
     #[inline(always)]
     pub unsafe fn at(&self, position: usize) -> &S {
         debug_assert!(position < self.len, "place {position} of {}", self.len);
-        // SAFETY: the places are there, as whoever made this promised, and has a place at this position.
+        // SAFETY: the slots exist, as the creator promised, and one has this position.
         unsafe { self.first.add(position).as_ref() }
     }
 }
@@ -122,11 +122,11 @@ mod tests {
             let [all, end] = [row.all.as_ptr().addr(), std::ptr::from_ref(row.at(len - 1)).addr()];
             assert!(begin.is_multiple_of(APART) && begin - all < APART);
             assert!(all + size_of_val(&*row.all) - end >= APART, "{len}");
-            // SAFETY: the row is there until the end of the loop.
+            // SAFETY: the row lives until the end of the loop.
             let reach = unsafe { Reach::of(row.places()) };
             assert_eq!(reach.places(), len);
             for position in 0..len {
-                // SAFETY: the position lies in the row.
+                // SAFETY: the position is in the row.
                 assert!(std::ptr::eq(unsafe { reach.at(position) }, row.at(position)));
             }
         }

@@ -1,4 +1,4 @@
-//! [`Semaphore`]: a counting semaphore of our own over one futex word, which sleeps at once or after some looks.
+//! [`Semaphore`]: our own counting semaphore over one futex word, which sleeps at once or after some polls.
 
 use super::bounded::{MAX_PERMITS, Permits};
 use super::futex::Futex;
@@ -6,15 +6,15 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::{Pause, WaitAction};
 use std::io;
 
-/// The lowest bits count permits: these, and one to spare.
+/// Mask of the lowest bits, which count permits; one more than `MAX_PERMITS`.
 const PERMITS: u32 = (1 << 22) - 1;
 const _: () = assert!(MAX_PERMITS < PERMITS as usize);
-/// Somebody who sleeps has been woken and has not looked yet: more wake-ups would be system calls for nothing.
+/// Set while a woken sleeper has not polled yet, so that further wake-ups would be useless system calls.
 const WAKING: u32 = 1 << 22;
-/// The bits above count who sleeps or is about to.
+/// Unit of the bits above, which count sleepers, including those about to sleep.
 const SLEEPER: u32 = 1 << 23;
 
-/// Counts permits. All state is in one word, so that giving a permit and looking for sleepers is one step.
+/// A counting semaphore. All state is in one word, so that giving a permit and checking for sleepers is one step.
 #[derive(Debug)]
 pub struct Semaphore {
     state: Futex,
@@ -22,22 +22,22 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// With so many permits, looking so often before it sleeps.
+    /// A semaphore with this many permits that polls `spins` times before it sleeps.
     pub fn new(permits: u32, spins: u32) -> Semaphore {
         Semaphore { state: Futex::new(permits), spins }
     }
 
-    /// Gives a permit; wakes one who sleeps.
+    /// Gives a permit and wakes a sleeper, if any.
     #[inline]
     pub fn give(&self) {
-        // Release pairs with the Acquire in `try_take` and `sleep`: who takes the permit sees what its giver did.
+        // Release pairs with the Acquire in `try_take` and `sleep`: the taker of the permit sees what its giver did.
         let before = self.state.word.fetch_add(1, Release);
         if before >= SLEEPER && before & WAKING == 0 {
             self.wake();
         }
     }
 
-    /// Takes a permit if there is one.
+    /// Takes a permit if one is available.
     #[inline]
     pub fn try_take(&self) -> bool {
         let mut state = self.state.word.load(Relaxed);
@@ -51,7 +51,7 @@ impl Semaphore {
         false
     }
 
-    /// Takes a permit; looks first if it is to, then sleeps. Returns without one after a nap.
+    /// Takes a permit; polls `spins` times, then sleeps. Returns false if a nap ended without a permit.
     pub fn take(&self) -> bool {
         for _ in 0..self.spins {
             if self.try_take() {
@@ -71,10 +71,11 @@ impl Semaphore {
             let awake = if state & PERMITS != 0 {
                 state - 1
             } else if slept {
-                // A nap without a permit: let the caller look at its guard.
+                // A nap without a permit: return so that the caller can check its guard.
                 state
             } else if state & WAKING != 0 {
-                // Meant for us, or somebody took the permit first. Whoever gives the next one must wake again.
+                // The wake-up was for us, or another thread took the permit first. The giver of the next permit must
+                // wake again.
                 match self.state.word.compare_exchange(state, state & !WAKING, Relaxed, Relaxed) {
                     Ok(_) => state &= !WAKING,
                     Err(found) => state = found,

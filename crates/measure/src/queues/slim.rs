@@ -1,28 +1,28 @@
-//! [`SlimSemaphore`]: a counting semaphore that goes about it as .NET's `SemaphoreSlim` does.
+//! [`SlimSemaphore`]: a counting semaphore that follows the algorithm of .NET's `SemaphoreSlim`.
 //!
-//! What that does, from its source (dotnet/runtime at commit 04da5a17, `SemaphoreSlim.cs` and `SpinWait.cs`; the length of
-//! a wait hint from `yieldprocessornormalizedshared.cpp` of CoreCLR at 0ab25f73), where nobody asks for a time limit, cancels
-//! or waits asynchronously:
+//! The algorithm without time limits, cancellation and asynchronous waits, from its source (dotnet/runtime at commit
+//! 04da5a17, `SemaphoreSlim.cs` and `SpinWait.cs`; the length of a wait hint from `yieldprocessornormalizedshared.cpp`
+//! of CoreCLR at 0ab25f73):
 //!
-//! - The count is an integer that anybody may look at and that only whoever has the monitor of a lock object changes. Both
-//!   `Wait` and `Release` take that lock with every call, free place or not.
-//! - `Wait` looks at the count first. Where it is zero it looks again up to 140 times (four times the 35 that other waits
-//!   of .NET are given, because what follows is dear), and stops as soon as the count is not zero. Between two looks it
-//!   passes the time: 1, 2, 4, then 7 units with wait hints, ten times in all; from then on it yields its CPU and passes 7
-//!   units in turn. A unit is as many wait hints as take 37 ns here, measured; 7 units are some 270 ns.
-//! - Then it takes the lock and counts itself a waiter. While the count is zero it waits for a pulse of the monitor, which
-//!   gives the lock back meanwhile. At last it takes one from the count and leaves.
-//! - `Release` takes the lock, and pulses one waiter if there are more to be woken than have been pulsed and have not yet
-//!   come back; it pulses and writes the new count with the lock in its hands. Who looks sees the count before the lock is
-//!   free, and runs into it.
+//! - Any thread may read the count; only the holder of a lock object's monitor changes it. Both `Wait` and `Release`
+//!   take that lock with every call, whether a permit is free or not.
+//! - `Wait` polls the count first, up to 140 times while it is zero (four times the 35 of other waits in .NET, because
+//!   the slow path is expensive). Between polls it pauses: 1, 2, 4, then 7 units of wait hints, ten times in all; from
+//!   then on it alternates between yielding its CPU and 7 units. A unit is the number of wait hints that take 37 ns,
+//!   measured here; 7 units are about 270 ns.
+//! - Then it takes the lock and counts itself as a waiter. While the count is zero it waits for a pulse of the monitor,
+//!   which releases the lock meanwhile. Finally it decrements the count and returns.
+//! - `Release` takes the lock, and pulses one waiter if more are to be woken than have been pulsed without having
+//!   returned yet; it pulses and writes the new count while it holds the lock. A poller sees the count before the lock
+//!   is free, and then blocks on it.
 //!
-//! `Wait` with a limit of zero is what asks here whether there is a permit: it looks, and takes the lock only where the
-//! count is not zero. Here std's mutex and condition variable stand for the monitor: theirs also looks for a while before
-//! it sleeps, for how long is its own matter. On a machine with one processor .NET yields between all looks and makes
-//! fewer; that is not followed.
+//! A test for a permit is `Wait` with a limit of zero: it polls once, and takes the lock only if the count is not zero.
+//! The monitor is replaced by std's mutex and condition variable, which also spin before they sleep, for a time of
+//! their own. Fewer polls and yields between all of them on a single processor, as in .NET, are not implemented.
 //!
-//! *Lines.* The lock is an object of its own in .NET, so it has lines of its own here; the counts that it guards and the
-//! reference to it lie together on others, as the fields of one object: `Release` too looks at these before it has the lock.
+//! *Lines.* The lock is an object of its own in .NET, so it has lines of its own here. The counts that it guards and
+//! the reference to it share other lines, as the fields of one object: `Release` too reads these before it has the
+//! lock.
 
 use super::bounded::Permits;
 use crate::sync::AtomicU32;
@@ -33,41 +33,41 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Looks at a count of zero before the lock is taken for a sleep.
+/// Polls of a zero count before the lock is taken to sleep.
 pub const POLLS: u32 = 140;
-/// So many rests are hints alone; of the later ones every other is a yield.
+/// Number of pauses with hints alone; every other later one is a yield.
 const HINTED: u32 = 10;
-/// What a unit of rest is meant to take.
+/// Intended duration of a unit.
 const UNIT_NS: f64 = 37.0;
-/// What the longest rest without a yield is meant to take.
+/// Intended duration of the longest pause without a yield.
 const MAX_NS: f64 = 272.0;
 
-/// What comes between two looks.
+/// A pause between two polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// So many wait hints.
+    /// This many wait hints.
     Hints(u32),
-    /// The CPU is offered to others.
+    /// A yield of the CPU.
     Yield,
 }
 
-/// How long rests are where a wait hint takes so long.
+/// Lengths of pauses for one duration of a wait hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rests {
-    /// Wait hints of a unit.
+    /// Wait hints per unit.
     unit: u32,
-    /// Units of the longest rest.
+    /// Units of the longest pause.
     most: u32,
 }
 
 impl Rests {
-    /// Where a wait hint takes so many nanoseconds.
+    /// The lengths for a wait hint of `hint_ns`.
     pub fn of(hint_ns: f64) -> Rests {
         let unit = (UNIT_NS / hint_ns).round().max(1.0);
         Rests { unit: unit as u32, most: (MAX_NS / (unit * hint_ns)).round().max(1.0) as u32 }
     }
 
-    /// What follows the look of this number, counted from 0, that found nothing.
+    /// The pause after an unsuccessful poll, numbered from 0.
     pub fn after(self, poll: u32) -> Rest {
         match poll {
             HINTED.. if (poll - HINTED).is_multiple_of(2) => Rest::Yield,
@@ -75,25 +75,25 @@ impl Rests {
         }
     }
 
-    /// As this machine needs them; found out once.
+    /// The lengths for this machine, measured once.
     fn here() -> Rests {
         static HERE: OnceLock<Rests> = OnceLock::new();
         *HERE.get_or_init(|| {
             const HINTS: u32 = if cfg!(miri) { 1 } else { 1_000 };
-            // The shortest of eight: an interruption makes it longer, nothing makes it shorter.
+            // The shortest of eight runs, since an interruption can only lengthen one.
             let shortest = (0..8).map(|_| {
                 let began = Instant::now();
                 (0..HINTS).for_each(|_| Pause::wait());
                 began.elapsed()
             });
             let hint_ns = shortest.min().map_or(UNIT_NS, |took| took.as_nanos() as f64 / f64::from(HINTS));
-            // A hint that does nothing would make a unit endless.
+            // A hint that takes no time would make a unit endless.
             Rests::of(hint_ns.max(0.1))
         })
     }
 }
 
-/// Counts permits.
+/// The counting semaphore.
 #[derive(Debug)]
 pub struct SlimSemaphore {
     counts: Apart<Counts>,
@@ -101,15 +101,15 @@ pub struct SlimSemaphore {
     rests: Rests,
 }
 
-/// What the lock guards. Every order on these is Relaxed: whoever writes has the lock, which orders everything; who looks
-/// without it learns only whether to try.
+/// Fields guarded by the lock. Every ordering on these is Relaxed: a writer holds the lock, which orders everything; a
+/// reader without it only learns whether to try.
 #[derive(Debug)]
 struct Counts {
     lock: Box<Apart<Mutex<()>>>,
     permits: AtomicU32,
-    /// Those that are inside `take` with the lock, or wait for a pulse.
+    /// Threads inside `take` that hold the lock or wait for a pulse.
     waiters: AtomicU32,
-    /// Those that have been pulsed and have not come back.
+    /// Threads that have been pulsed and have not yet returned from the wait.
     pulsed: AtomicU32,
 }
 
@@ -119,7 +119,7 @@ fn change(number: &AtomicU32, by: i32) {
 }
 
 impl SlimSemaphore {
-    /// With so many permits.
+    /// A semaphore with this many permits.
     pub fn new(permits: u32) -> SlimSemaphore {
         let [waiters, pulsed] = [(); 2].map(|()| AtomicU32::new(0));
         let counts = Counts { lock: Box::default(), permits: AtomicU32::new(permits), waiters, pulsed };
@@ -134,7 +134,7 @@ impl SlimSemaphore {
         self.counts.permits.load(Relaxed) == 0
     }
 
-    /// Looks until there is a permit, as often as is worth it.
+    /// Polls until there is a permit, or the limit of polls is reached.
     fn poll(&self) {
         for poll in 0..POLLS {
             if !self.is_empty() {
@@ -147,7 +147,7 @@ impl SlimSemaphore {
         }
     }
 
-    /// Takes a permit under the lock; waits for a pulse where it is to (`SLEEPS`), at most for a nap.
+    /// Takes a permit under the lock; if `SLEEPS`, waits for a pulse for at most a nap.
     #[inline]
     fn enter<const SLEEPS: bool>(&self) -> bool {
         let mut lock = self.lock();
@@ -156,7 +156,7 @@ impl SlimSemaphore {
             let (held, nap) =
                 self.pulse.wait_timeout(lock, super::ends::NAP).unwrap_or_else(PoisonError::into_inner);
             lock = held;
-            // Whoever comes back takes itself for pulsed, as there: nobody can tell.
+            // Every returning waiter counts as pulsed, as in .NET, where the cause of the return is unknown too.
             if self.counts.pulsed.load(Relaxed) != 0 {
                 change(&self.counts.pulsed, -1);
             }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn rests_grow_to_a_bound_and_yields_come_in_turn_with_them() {
-        // PAUSE takes 37 to 46 ns on Intel since Skylake, and about 10 on what has a short one.
+        // PAUSE takes 37 to 46 ns on Intel since Skylake, and about 10 ns on CPUs with a short one.
         for (hint_ns, unit) in [(40.0, 1), (10.0, 4), (1.0, 37), (400.0, 1)] {
             assert_eq!(Rests::of(hint_ns).unit, unit, "{hint_ns} ns");
         }

@@ -1,11 +1,11 @@
-//! [`SlotQueue`]: a lock-free ring for one producer and one consumer without shared indices: each place says by itself
-//! whether it holds a message (Giacomoni et al., FastForward, 2008).
+//! [`SlotQueue`]: a lock-free ring for one producer and one consumer without shared indices: each slot marks itself as
+//! full or empty (Giacomoni et al., FastForward, 2008).
 //!
-//! Both ends keep their position to themselves, so that nothing travels between two CPUs but the lines of the messages.
-//! The producer looks once for a lot of places, at the last of them: the consumer empties in order, so that if this one
-//! is empty, those before it are (Wang et al., B-Queue, 2013). It goes on only when a whole lot is free, which also keeps
-//! it off the line that the consumer is emptying. The consumer looks at each place, and needs to: it is the message.
-//! Each message can be taken as soon as it is there, and each place is given back when it has been emptied.
+//! Both ends keep their position private, so that only the lines of the messages move between two CPUs. The producer
+//! claims slots in lots and checks only the last slot of a lot: the consumer empties slots in order, so if the last is
+//! empty, the others are too (Wang et al., B-Queue, 2013). Continuing only with a whole free lot also keeps it off the
+//! line that the consumer is emptying. The consumer must check each slot, which is the message itself. Each message is
+//! available at once, and each slot is given back as soon as it is empty.
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::flag_slot::FlagSlot;
@@ -18,36 +18,36 @@ use crate::sync::Arc;
 #[derive(Debug)]
 pub struct SlotQueue;
 
-/// Places that the producer looks for at once: those of a line of words, and no more than a quarter of the ring. Lots of
-/// 16 to 64 passed no more messages (0.98 to 1.00 of lots of 8), single places 0.96 (1,024 places, both interleaved on
-/// two CPUs of an AMD EPYC guest).
+/// Slots that the producer claims at once: as many words as fit a line, but at most a quarter of the ring. Lots of 16
+/// to 64 reached 0.98 to 1.00 of the throughput of lots of 8, single slots 0.96 (1,024 slots, both interleaved on two
+/// CPUs of an AMD EPYC guest).
 fn lot(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
-    // A lot larger than one must be met by the two places that loom explores.
+    // Loom explores only two slots, which must still form a lot larger than one.
     if cfg!(loom) { capacity } else { (capacity / 4).clamp(1, LINE) }
 }
 
 /// The producer's end.
 #[derive(Debug)]
 pub struct SlotSender<M: Message> {
-    /// Keeps the places.
+    /// Keeps the slots alive.
     _row: Arc<Row<M::Slot>>,
     slots: Reach<M::Slot>,
-    /// The place to fill next.
+    /// The next slot to fill.
     tail: usize,
-    /// Places from the tail to before here are known to be empty.
+    /// End of the claimed slots: those from the tail to before it are known to be empty.
     free: usize,
-    /// Places that are looked for at once.
+    /// Slots claimed at once.
     lot: usize,
 }
 
 /// The consumer's end.
 #[derive(Debug)]
 pub struct SlotReceiver<M: Message> {
-    /// Keeps the places.
+    /// Keeps the slots alive.
     _row: Arc<Row<M::Slot>>,
     slots: Reach<M::Slot>,
-    /// The place to empty next.
+    /// The next slot to empty.
     head: usize,
 }
 
@@ -62,7 +62,7 @@ impl Implementation for SlotQueue {
             return Err(Refusal::Capacity { capacity, reason });
         }
         let row = Arc::new(Row::new(capacity, M::Slot::empty)?);
-        // SAFETY: the ends that keep these keep the row too.
+        // SAFETY: the ends that hold these also keep the row alive.
         let [slots, same] = [unsafe { Reach::of(row.places()) }, unsafe { Reach::of(row.places()) }];
         let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, lot: lot(capacity) };
         Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: same, head: 0 }))
@@ -70,13 +70,13 @@ impl Implementation for SlotQueue {
 }
 
 impl<M: Message> SlotSender<M> {
-    /// Looks for the next lot; whether it is free.
+    /// Claims the next lot; returns whether it is free.
     #[inline(always)]
     fn claim(&mut self) -> bool {
         let from = if self.tail == self.slots.places() { 0 } else { self.tail };
         let end = (from + self.lot).min(self.slots.places());
-        // The consumer empties in order, the places before this one first.
-        // SAFETY: the place before the end of a lot lies in the row.
+        // The consumer empties in order, the slots before this one first.
+        // SAFETY: the slot before the end of a lot is in the row.
         if !unsafe { self.slots.at(end - 1) }.is_empty() {
             return false;
         }
@@ -91,33 +91,33 @@ impl<M: Message> Push<M> for SlotSender<M> {
         if self.tail == self.free && !self.claim() {
             return Err(message);
         }
-        // SAFETY: there is one sender, and the last place of the lot to which this one of the row belongs was found empty;
-        // the consumer emptied this one before that.
+        // SAFETY: there is one sender, and the last slot of the lot to which this one belongs was found empty; the
+        // consumer emptied this one before that.
         unsafe { self.slots.at(self.tail).fill(message) }?;
         self.tail += 1;
         Ok(())
     }
 
-    /// Fills the last place first: the consumer comes to the first place first, and finds nothing before all are there.
+    /// Fills the last slot first: the consumer checks the first slot first, and finds it empty until all are filled.
     #[inline(always)]
     fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
         let places = self.slots.places();
         let from = if self.tail == places { 0 } else { self.tail };
         let place = |index: usize| if from + index < places { from + index } else { from + index - places };
-        // SAFETY: a batch is not longer than the row, so that each of its places lies in it.
+        // SAFETY: a batch is not longer than the row, so each of its slots is in it.
         let at = |index: usize| unsafe { self.slots.at(place(index)) };
-        // Acquire, in `is_empty`, pairs with the Release with which the consumer emptied this place, after all places of
+        // Acquire, in `is_empty`, pairs with the Release with which the consumer emptied this slot, after all slots of
         // the batch before it.
         if count > places || !at(count - 1).is_empty() {
             return 0;
         }
         for index in (0..count).rev() {
-            // Each fill is a Release that comes after those of all later places; the consumer's Acquire of the first place
-            // pairs with the last of them, so that who finds the first message finds all.
-            // SAFETY: there is one sender, and the last place of the batch was found empty, as in `push`.
+            // Each fill is a Release that comes after those of all later slots; the consumer's Acquire of the first
+            // slot pairs with the last of them, so that a consumer that finds the first message finds all.
+            // SAFETY: there is one sender, and the last slot of the batch was found empty, as in `push`.
             if unsafe { at(index).fill(make(index)) }.is_err() {
                 for filled in index + 1..count {
-                    // SAFETY: the consumer has yet to come to the first place of the batch, and finds it empty.
+                    // SAFETY: the consumer has not yet reached the first slot of the batch, and finds it empty.
                     drop(unsafe { at(filled).take() });
                 }
                 return 0;
@@ -132,7 +132,7 @@ impl<M: Message> Push<M> for SlotSender<M> {
 impl<M: Message> Pop<M> for SlotReceiver<M> {
     #[inline(always)]
     fn pop(&mut self) -> Option<M> {
-        // SAFETY: there is one receiver, and the head is a place of the row.
+        // SAFETY: there is one receiver, and the head is a slot of the row.
         let message = unsafe { self.slots.at(self.head).take() }?;
         self.head += 1;
         if self.head == self.slots.places() {
@@ -142,9 +142,9 @@ impl<M: Message> Pop<M> for SlotReceiver<M> {
     }
 }
 
-/// The first position again. Out of line, so that going on to the next place is a jump that is foreseen and not a choice
-/// that each place waits for: medians of 448 and 492 million messages a second in two runs against 430 and 437 (1,024
-/// places, two CPUs of an AMD EPYC guest).
+/// The first position again. Out of line, so that advancing to the next slot is a predicted jump instead of a
+/// conditional move that each slot waits for: medians of 448 and 492 million messages/s in two runs against 430 and 437
+/// (1,024 slots, two CPUs of an AMD EPYC guest).
 #[cold]
 #[inline(never)]
 pub(super) fn begin_a_lap() -> usize {

@@ -1,15 +1,15 @@
-//! [`Slots`]: the places of a ring that keeps elsewhere which of them hold a message.
+//! [`Slots`]: the slots of a ring that records elsewhere which of them are full.
 
 use super::ends::Refusal;
 use super::memory;
 use super::slot::Slot;
 
-/// A row of places, each holding a message or nothing; who holds what is known to the queue around it.
+/// A row of slots, each full or empty; the queue around it knows which.
 #[derive(Debug)]
 pub struct Slots<M>(Box<[Slot<M>]>);
 
 impl<M> Slots<M> {
-    /// So many empty places, with every page of them touched.
+    /// Allocates this many empty slots and touches every page of them.
     ///
     /// # Errors
     /// [`Refusal::Memory`].
@@ -17,22 +17,22 @@ impl<M> Slots<M> {
         memory::ensure(places, size_of::<M>())?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(places).map_err(|_| Refusal::Memory { capacity: places })?;
-        // Writing zeros is what touches the pages; a first lap of page faults would be timed otherwise.
+        // Writing zeros touches the pages; otherwise a first lap of page faults would be timed.
         slots.resize_with(places, Slot::empty);
         Ok(Slots(slots.into_boxed_slice()))
     }
 
-    /// How many places.
+    /// Number of slots.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no slots.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Fills a place.
+    /// Fills a slot.
     ///
     /// # Safety
     /// As [`Slot::write`].
@@ -42,7 +42,7 @@ impl<M> Slots<M> {
         unsafe { self.0[position].write(message) }
     }
 
-    /// Empties a place.
+    /// Empties a slot.
     ///
     /// # Safety
     /// As [`Slot::take`].

@@ -1,4 +1,4 @@
-//! [`Spinning`]: the ends of a queue that cannot wait: they look again until it works, with a wait hint in between.
+//! [`Spinning`]: adds waiting to a queue that cannot wait: its ends retry with a wait hint between polls.
 
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
@@ -7,33 +7,33 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicUsize};
 use crate::wait::{Pause, WaitAction};
 
-/// Puts a message in, or gives it back because there is no room.
+/// A sender that cannot wait.
 pub trait Push<M>: Send + Sized + 'static {
-    /// Never waits.
+    /// Sends a message without waiting.
     ///
     /// # Errors
-    /// The message, where the queue is full.
+    /// The message, if the queue is full.
     fn push(&mut self, message: M) -> Result<(), M>;
 
-    /// Puts so many messages in at once, made by their places in the batch, or none where not all have room; gives how
-    /// many. Never waits. A kind that has no batches puts in the first alone.
+    /// Sends `count` messages at once, or none if they do not all fit; `make` gets the index in the batch. Returns the
+    /// number sent. Never waits. A kind without batches sends only the first.
     #[inline(always)]
     fn push_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> usize {
         usize::from(self.push(make(0)).is_ok())
     }
 
-    /// One more end on this side, where the kind allows.
+    /// Another end on this side, if the kind allows it.
     fn another(&self) -> Option<Self> {
         None
     }
 }
 
-/// Takes a message out if there is one.
+/// A receiver that cannot wait.
 pub trait Pop<M>: Send + Sized + 'static {
-    /// Never waits.
+    /// Takes a message if there is one, without waiting.
     fn pop(&mut self) -> Option<M>;
 
-    /// Takes up to so many messages out, in order, and shows each; gives how many. Never waits.
+    /// Takes at most `most` messages in order, passes each to `each` and returns their number. Never waits.
     #[inline(always)]
     fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
         for taken in 0..most {
@@ -43,13 +43,13 @@ pub trait Pop<M>: Send + Sized + 'static {
         most
     }
 
-    /// One more end on this side, where the kind allows.
+    /// Another end on this side, if the kind allows it.
     fn another(&self) -> Option<Self> {
         None
     }
 }
 
-/// Which ends are still there; on lines of its own, and written only when one comes or goes.
+/// Numbers of living ends, on lines of their own; written only when an end is created or dropped.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Presence {
@@ -64,13 +64,13 @@ impl Presence {
     }
 }
 
-/// Where an end finds who is still there.
+/// Access from an end to the numbers of living ends.
 pub trait Register<T>: Clone + Send + 'static {
-    /// Who is there.
+    /// The numbers of living ends.
     fn of<'a>(&'a self, end: &'a T) -> &'a Presence;
 }
 
-/// Beside the queue.
+/// Stored separately from the queue.
 impl<T> Register<T> for Arc<Presence> {
     #[inline(always)]
     fn of<'a>(&'a self, _end: &'a T) -> &'a Presence {
@@ -78,8 +78,8 @@ impl<T> Register<T> for Arc<Presence> {
     }
 }
 
-/// Within the queue of an [`Attendant`]: an end that needs no more than two words travels in registers, and a loop can
-/// keep its state there.
+/// Stored in the queue of an [`Attendant`]: an end of at most two words is passed in registers, and a loop can keep its
+/// state there.
 #[derive(Debug, Clone, Copy)]
 pub struct Within;
 
@@ -90,13 +90,13 @@ impl<T: Attendant> Register<T> for Within {
     }
 }
 
-/// An end whose queue itself knows who is there.
+/// An end whose queue stores the numbers of living ends.
 pub trait Attendant {
-    /// Who is there.
+    /// The numbers of living ends.
     fn presence(&self) -> &Presence;
 }
 
-/// One end that looks again and again.
+/// A spinning end of a queue.
 #[derive(Debug)]
 pub struct Spinning<T, const SENDS: bool, P: Register<T> = Arc<Presence>> {
     end: T,
@@ -110,7 +110,7 @@ pub fn ends<S, R>(sender: S, receiver: R) -> (Spinning<S, true>, Spinning<R, fal
     (sender, Spinning { end: receiver, register: presence })
 }
 
-/// The same of a queue that itself knows who is there.
+/// Both ends of a queue that stores the numbers of living ends itself.
 pub fn ends_within<S: Attendant, R: Attendant>(
     sender: S,
     receiver: R,
@@ -136,7 +136,8 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
                 Pause::wait();
             }
             watch.check()?;
-            // Acquire: whoever sees that the last receiver has gone also sees what it did; pairs with `drop`.
+            // Acquire: a sender that sees the last receiver gone also sees what it did; pairs with the Release in
+            // `drop`.
             if self.register.of(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
@@ -194,8 +195,8 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
                 if let Some(message) = self.end.pop() {
                     return Ok(Some(message));
                 }
-                // Acquire pairs with `drop`: everything that the senders put in is there for one last look. The line
-                // is in our cache until the end.
+                // Acquire pairs with the Release in `drop`: everything that the senders put in is visible to one last
+                // poll. The line stays in our cache until the end.
                 if self.register.of(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop());
                 }
@@ -254,12 +255,12 @@ impl<T, const SENDS: bool, P: Register<T>> Drop for Spinning<T, SENDS, P> {
     fn drop(&mut self) {
         let presence = self.register.of(&self.end);
         let side = if SENDS { &presence.senders } else { &presence.receivers };
-        // Release pairs with the Acquire of the other side: it sees all that was done before.
+        // Release pairs with the Acquire of the other side, which sees all that was done before.
         side.fetch_sub(1, Release);
     }
 }
 
-/// What each of our own rings promises, whatever it keeps its state in.
+/// Test cases that each of our own rings must pass.
 #[cfg(test)]
 pub mod promises {
     use super::super::ends::{Ends, Implementation, Receiver, Sender, Shape};
@@ -269,7 +270,7 @@ pub mod promises {
         S::open::<M>(&Shape { capacity, spins: 0 }).unwrap()
     }
 
-    /// It holds exactly its capacity in order, lap after lap, and frees once what is left in it.
+    /// The ring holds exactly its capacity in order, lap after lap, and frees remaining messages once.
     pub fn holds_exactly<S: Implementation, M: Message>() {
         for capacity in [1, 2, 3, 10, 14, 15, 17] {
             let (mut sender, mut receiver) = open::<S, M>(capacity);
@@ -284,7 +285,7 @@ pub mod promises {
                 }
                 assert!(receiver.try_receive().is_err());
             }
-            // Left inside, behind places that were emptied.
+            // Messages left inside, behind emptied slots.
             for _ in 0..capacity {
                 assert!(sender.try_send(M::make(7)).is_ok());
             }
@@ -294,7 +295,7 @@ pub mod promises {
         }
     }
 
-    /// The producer of a ring goes on when a lot of so many places is free, and all come back.
+    /// The producer of a ring continues once a lot of slots is free, and all slots are given back.
     pub fn gives_places_back_in_lots<S: Implementation>(capacity: u64, lot: u64) {
         let (mut sender, mut receiver) = open::<S, u64>(capacity as usize);
         (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok()));
@@ -309,8 +310,8 @@ pub mod promises {
         (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
     }
 
-    /// A batch goes in as a whole or not at all, at whatever place of the ring it begins, and comes out in order; what is
-    /// left inside is freed once.
+    /// A batch is sent as a whole or not at all, wherever in the ring it begins, and arrives in order; remaining
+    /// messages are freed once.
     pub fn sends_whole_batches<S: Implementation, M: Message>() {
         for (capacity, batch) in [(1, 1), (3, 2), (8, 3), (8, 8), (17, 5)] {
             let (mut sender, mut receiver) = open::<S, M>(capacity);
@@ -330,7 +331,8 @@ pub mod promises {
                     assert_eq!(message.read(), Some(received));
                     received += 1;
                 };
-                // One more than a batch at a time, so that batches in and out begin at different places.
+                // Receives up to one message more than a batch, so that sent and received batches begin in different
+                // slots.
                 while receiver.try_receive_batch(batch + 1, &mut Vec::new(), &mut check).is_ok() {}
                 assert_eq!(received, sent);
             }
@@ -340,7 +342,7 @@ pub mod promises {
         }
     }
 
-    /// Batches and single messages in turn keep their order.
+    /// Alternating batches and single messages keep their order.
     pub fn mixes_batches_and_single_messages<S: Implementation, M: Message>() {
         let (mut sender, mut receiver) = open::<S, M>(7);
         let (mut sent, mut received) = (0, 0);
@@ -363,7 +365,7 @@ pub mod promises {
         assert!(received > 200 && sent - received <= 7, "{sent} sent, {received} received");
     }
 
-    /// Capacities that no ring can have are refused in words.
+    /// Impossible capacities are refused with a message.
     pub fn refuses_impossible_capacities<S: Implementation>() {
         let refusal = S::open::<u64>(&Shape { capacity: 0, spins: 0 }).map(drop).unwrap_err().to_string();
         assert_eq!(

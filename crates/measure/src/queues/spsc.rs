@@ -1,15 +1,15 @@
 //! [`Spsc`]: our own lock-free ring for one producer and one consumer.
 //!
-//! It has one place more than it holds messages, so that full and empty differ without a count that both would write,
-//! and its capacity is exactly what was asked for. Each end keeps its own index and a copy of the other's, and looks
-//! at the other's line only when its copy says that it cannot go on (Rigtorp, "Optimizing a ring buffer for
-//! throughput", 2021, who credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an
-//! index line serves a whole run of messages. The consumer gives places back in lots, and whatever it has emptied when it
-//! finds nothing more, so that the producer never waits for a place that will not come.
+//! It has one slot more than its capacity, which distinguishes full from empty without a count that both ends would
+//! write, and allows any exact capacity. Each end keeps its own index and a copy of the other's, and reads the other's
+//! line only if the copy does not let it continue (Rigtorp, "Optimizing a ring buffer for throughput", 2021, who
+//! credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an index line serves a whole
+//! run of messages. The consumer gives slots back in lots, and also whenever it finds no further message, so that the
+//! producer never waits for emptied slots that are not given back.
 //!
-//! An end is two words, the ring and its index. So it is handed over in registers, nothing takes its address, and its index
-//! stays in a register from message to message: in memory each message waits until the processor has forwarded the store
-//! of the one before. That is also why an end lets its ring go through a function that is given the two words.
+//! An end is two words, the ring and its index, so that it is passed in registers and never has its address taken: its
+//! index stays in a register from message to message. In memory each message would wait for the forwarded store of the
+//! previous one. For the same reason an end drops its ring through a function that gets the words by value.
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::message::Message;
@@ -26,26 +26,26 @@ use std::ptr::NonNull;
 #[derive(Debug)]
 pub struct Spsc;
 
-/// Places that are given back at once, a power of two: those of a line of words, and no more than a quarter of the ring.
-/// A ring beside its tail has the largest lot that its capacity allows, so two in a lap: with ten places 500 ns apart 1.11
-/// times as many messages passed as through rtrb (0.99 to 1.22 in 80 % of 198 rounds) and 0.97 with lots of two (0.85 to
-/// 1.09); 101 ns apart 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
+/// Slots given back at once, a power of two: as many words as fit a line, but at most a quarter of the ring. A ring
+/// with its slots next to the tail has the largest lot that its capacity allows, two per lap: with ten slots 500 ns
+/// apart it passed 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds), and 0.97 with lots of two
+/// (0.85 to 1.09); 101 ns apart 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
 fn lot(capacity: usize, beside_the_tail: bool) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
-    // A lot larger than one must be met by the two places that loom explores.
+    // Loom explores only two slots, which must still form a lot larger than one.
     let all = cfg!(loom) || beside_the_tail;
     let most = if all { capacity } else { (capacity / 4).clamp(1, LINE) };
     1 << most.ilog2()
 }
 
-/// An index on lines of its own: two of them, since x86 fetches lines in pairs, and one on some Arm cores.
+/// An index on lines of its own: two lines, since x86 fetches them in pairs, or one on some Arm cores.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Index(AtomicUsize);
 
-/// The place that the producer fills next, written by the producer only: places from head to before tail hold messages.
-/// Beside it lie the places where they are few words. The line that tells of a message brings the first seven then, and
-/// where lines are fetched in pairs all of them. Other rings do not use this room: 15 KiB with the largest messages.
+/// The next slot that the producer fills, written by the producer only: slots from head to before tail hold messages. A
+/// few one-word slots are stored next to it: the line that announces a message then brings the first seven slots, or
+/// all where lines are fetched in pairs. Other rings leave this space unused: 15 KiB with the largest messages.
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Tail<M> {
@@ -53,29 +53,29 @@ struct Tail<M> {
     beside: [Slot<M>; BESIDE],
 }
 
-/// Words that fit beside an index on its two lines.
+/// Words that fit next to an index on its two lines.
 const BESIDE: usize = 128 / size_of::<u64>() - 1;
 
 impl<M> Tail<M> {
-    /// Whether so many places lie beside the index: at most 15, each one word. Larger messages have a row; so has every ring
-    /// of loom, whose places are larger: it explores orders, which are the same, and knows no lines.
+    /// Whether this many slots fit next to the index: at most 15 of one word each. Larger messages use a separate row,
+    /// and so does every ring in loom, whose slots are larger: it explores orderings, which are the same, and has no
+    /// lines.
     fn has_room(places: usize) -> bool {
         places <= BESIDE && size_of::<Tail<M>>() == align_of::<Tail<M>>()
     }
 }
 
-/// What one end alone touches.
+/// Fields that only one end touches.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Own<M> {
     slots: Reach<Slot<M>>,
     tail: Arc<Tail<M>>,
-    /// What the index of the other end held when we last looked: it may be further by now, never less far.
+    /// Last seen index of the other end, which may have advanced since but never goes back.
     seen: Cell<usize>,
 }
 
 impl<M> Own<M> {
-    /// The place behind this one.
     #[inline(always)]
     fn after(&self, place: usize) -> usize {
         if place + 1 == self.slots.places() { begin_a_lap() } else { place + 1 }
@@ -85,27 +85,27 @@ impl<M> Own<M> {
 #[derive(Debug)]
 struct Ring<M> {
     producer: Own<M>,
-    /// The first place that the consumer has not given back. Written by the consumer only.
+    /// The first slot that the consumer has not given back. Written by the consumer only.
     head: Index,
     consumer: Own<M>,
-    /// Places are given back where these bits of the head are all 0.
+    /// Mask: slots are given back where these bits of the head are all 0.
     within_lot: usize,
     presence: Presence,
-    /// The places, where they do not lie beside the tail.
+    /// The slots, unless they are next to the tail.
     _row: Option<Arc<Row<Slot<M>>>>,
 }
 
-/// The share of one end in the ring.
+/// One end's share of the ring's ownership.
 #[derive(Debug)]
 struct Share<M>(NonNull<Ring<M>>);
 
-// SAFETY: what it reaches is atomic, or touched by the one end that holds it, or a place, which the indices hand from one
-// end to the other; a message moves from one thread to another, which `Send` allows.
+// SAFETY: it gives access only to atomics, to fields touched by the one end that holds it, and to slots, which the
+// indices hand from one end to the other; a message moves from one thread to another, which `Send` allows.
 unsafe impl<M: Send> Send for Share<M> {}
 
 impl<M> Share<M> {
     fn of(ring: Arc<Ring<M>>) -> Share<M> {
-        // SAFETY: what an `Arc` points at is never null.
+        // SAFETY: the pointer of an `Arc` is never null.
         Share(unsafe { NonNull::new_unchecked(Arc::into_raw(ring).cast_mut()) })
     }
 
@@ -124,10 +124,10 @@ impl<M> Drop for Share<M> {
     }
 }
 
-/// Gives a share up.
+/// Drops a share.
 ///
 /// # Safety
-/// It is not used any more.
+/// The share is not used afterwards.
 #[cold]
 #[inline(never)]
 unsafe fn let_go<M>(ring: NonNull<Ring<M>>) {
@@ -139,7 +139,7 @@ unsafe fn let_go<M>(ring: NonNull<Ring<M>>) {
 #[derive(Debug)]
 pub struct SpscSender<M> {
     share: Share<M>,
-    /// What `tail` holds.
+    /// Copy of `tail`.
     tail: usize,
 }
 
@@ -147,7 +147,7 @@ pub struct SpscSender<M> {
 #[derive(Debug)]
 pub struct SpscReceiver<M> {
     share: Share<M>,
-    /// The place to empty next: what `head` holds, and up to a lot further.
+    /// The next slot to empty: the value of `head`, or up to a lot further.
     head: usize,
 }
 
@@ -176,7 +176,7 @@ impl<M> Ring<M> {
         let beside_the_tail = Tail::<M>::has_room(places);
         let row = if beside_the_tail { None } else { Some(Arc::new(Row::new(places, Slot::empty)?)) };
         let all = row.as_ref().map_or_else(|| &tail.beside[..places], |row| row.places());
-        // SAFETY: the ring keeps the row and the tail as long as these, in `Arc`s, which never move what they hold.
+        // SAFETY: the ring keeps the row and the tail as long as these, in `Arc`s, which never move their contents.
         let own = || Own { slots: unsafe { Reach::of(all) }, tail: Arc::clone(&tail), seen: Cell::new(0) };
         let (producer, consumer) = (own(), own());
         let within_lot = lot(capacity, beside_the_tail) - 1;
@@ -192,17 +192,17 @@ impl<M: Message> Push<M> for SpscSender<M> {
         let own = &ring.producer;
         let next = own.after(self.tail);
         if next == own.seen.get() {
-            // Acquire pairs with the Release in `give_back`: the consumer is done with the places that it gave back.
+            // Acquire pairs with the Release in `give_back`: the consumer is done with the slots that it gave back.
             own.seen.set(ring.head.0.load(Acquire));
             if next == own.seen.get() {
                 return Err(message);
             }
         }
-        // SAFETY: the tail is a place of the ring, and empty: either it was never filled, or the head has passed it and the
-        // load above orders the emptying before us. The consumer does not touch it before it sees the new tail.
+        // SAFETY: the tail is a slot of the ring, and empty: either it was never filled, or the head has passed it and
+        // the load above orders the emptying before us. The consumer does not touch it before it sees the new tail.
         unsafe { own.slots.at(self.tail).write(message) };
         self.tail = next;
-        // Release pairs with the Acquire in `look`: who sees the new tail sees the message.
+        // Release pairs with the Acquire in `look`: a consumer that sees the new tail sees the message.
         own.tail.index.store(next, Release);
         Ok(())
     }
@@ -213,30 +213,31 @@ impl<M: Message> Push<M> for SpscSender<M> {
         let own = &ring.producer;
         let places = own.slots.places();
         let mut place = self.tail;
-        // One place stays empty.
+        // One slot stays empty.
         let free = |head: usize| if head > place { head - place - 1 } else { places - 1 - (place - head) };
         if free(own.seen.get()) < count {
-            // Acquire pairs with the Release in `give_back`: the consumer is done with the places that it gave back.
+            // Acquire pairs with the Release in `give_back`: the consumer is done with the slots that it gave back.
             own.seen.set(ring.head.0.load(Acquire));
             if free(own.seen.get()) < count {
                 return 0;
             }
         }
         for index in 0..count {
-            // SAFETY: as in `push`, for each of `count` places from the tail on, none of which is the one before the head.
+            // SAFETY: as in `push`, for each of `count` slots from the tail on, none of which is the one before the
+            // head.
             unsafe { own.slots.at(place).write(make(index)) };
             place = own.after(place);
         }
         self.tail = place;
-        // Release pairs with the Acquire in `look`: who sees the new tail sees every message of the batch, since all of
-        // them were written before it; until then none of them is seen.
+        // Release pairs with the Acquire in `look`: a consumer that sees the new tail sees every message of the batch,
+        // since all of them were written before it; until then it sees none of them.
         own.tail.index.store(place, Release);
         count
     }
 }
 
 impl<M> SpscReceiver<M> {
-    /// Whether there is a message; if not, the producer has all places back.
+    /// Checks for a message; if there is none, gives all emptied slots back to the producer.
     #[inline(always)]
     fn look(&self) -> bool {
         let ring = self.share.ring();
@@ -249,14 +250,15 @@ impl<M> SpscReceiver<M> {
         self.head != own.seen.get()
     }
 
-    /// Gives back what has been emptied.
+    /// Gives back the emptied slots.
     #[inline(always)]
     fn give_back(&self) {
         let head = &self.share.ring().head.0;
-        // Relaxed: nobody else writes it. One who finds nothing again and again is not to take the line from the producer.
+        // Relaxed: only this thread writes it. The check keeps repeated polls from taking the line away from the
+        // producer.
         if head.load(Relaxed) != self.head {
-            // Release pairs with the Acquire in `push` and `push_batch`: who sees the new head may fill the places before
-            // it, all of which were emptied before this store.
+            // Release pairs with the Acquire in `push` and `push_batch`: a producer that sees the new head may fill the
+            // slots before it, all of which were emptied before this store.
             head.store(self.head, Release);
         }
     }
@@ -264,11 +266,11 @@ impl<M> SpscReceiver<M> {
     /// Takes the message that `look` has found.
     ///
     /// # Safety
-    /// It has found one since the last was taken.
+    /// `look` has found a message since the last one was taken.
     #[inline(always)]
     unsafe fn take(&mut self) -> M {
         let own = &self.share.ring().consumer;
-        // SAFETY: the head is a place of the ring before the tail, so it holds a message whose writing is ordered before
+        // SAFETY: the head is a slot of the ring before the tail, so it holds a message whose writing is ordered before
         // us. The producer does not touch it before it sees the new head.
         let message = unsafe { own.slots.at(self.head).take() };
         self.head = own.after(self.head);
@@ -282,7 +284,7 @@ impl<M: Message> Pop<M> for SpscReceiver<M> {
         if !self.look() {
             return None;
         }
-        // SAFETY: there is one.
+        // SAFETY: `look` has found a message.
         let message = unsafe { self.take() };
         let ring = self.share.ring();
         if self.head & ring.within_lot == 0 {
@@ -298,7 +300,8 @@ impl<M: Message> Pop<M> for SpscReceiver<M> {
         if self.look() {
             let end = self.share.ring().consumer.seen.get();
             while taken < most && self.head != end {
-                // SAFETY: there is one. The head moves on before anything else can see or drop the message.
+                // SAFETY: there is a message before `end`. The head advances before anything else can see or drop the
+                // message.
                 let message = unsafe { self.take() };
                 taken += 1;
                 each(message);
@@ -326,18 +329,19 @@ impl<M> Attendant for SpscReceiver<M> {
 impl<M> Drop for SpscReceiver<M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release pairs with the Acquire in `push`, as in `give_back`: a producer that is still there may fill these places.
+        // Release pairs with the Acquire in `push`, as in `give_back`: a producer that is still alive may fill these
+        // slots.
         self.share.ring().head.0.store(self.head, Release);
     }
 }
 
 impl<M> Drop for Ring<M> {
     fn drop(&mut self) {
-        // Relaxed: both ends have gone, and the count of owners orders their last stores before us.
+        // Relaxed: both ends are dropped, and the reference count orders their last stores before us.
         let own = &self.consumer;
         let (mut head, tail) = (self.head.0.load(Relaxed), own.tail.index.load(Relaxed));
         while head != tail {
-            // SAFETY: places from head to before tail are places of the ring and hold messages; nobody else is left.
+            // SAFETY: slots from head to before tail are slots of the ring and hold messages; no other owner is left.
             drop(unsafe { own.slots.at(head).take() });
             head = own.after(head);
         }
@@ -388,7 +392,7 @@ mod tests {
         fn words_behind_the_tail<M>(capacity: usize) -> Option<usize> {
             let ring = Ring::<M>::new(capacity).unwrap();
             let own = &ring.producer;
-            // SAFETY: every ring has this place.
+            // SAFETY: every ring has this slot.
             let place = std::ptr::from_ref(unsafe { own.slots.at(0) }).addr();
             let tail = std::ptr::from_ref(&own.tail.index).addr();
             assert!(tail.is_multiple_of(128));

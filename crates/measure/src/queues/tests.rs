@@ -1,4 +1,4 @@
-//! Every queue between real threads: nothing is lost, doubled, reordered or left behind, and everything ends.
+//! Tests every queue between real threads: no message is lost, doubled, reordered or left behind, and every run ends.
 
 use super::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
 use super::course::{Course, Received, Sent};
@@ -12,13 +12,13 @@ use crate::sync::AtomicU64;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// What every role of a trial said.
+/// Results of all roles of a trial.
 struct Outcome {
     producers: Vec<Result<Sent, Halt>>,
     consumers: Vec<Result<Received, Halt>>,
 }
 
-/// Runs one trial; `halt_at` gives it up after so many messages of the first consumer's course.
+/// Runs one trial; `halt_at` aborts it after this many messages of the first consumer.
 fn run(
     kind: &Kind,
     payload: Payload,
@@ -63,11 +63,11 @@ fn run_with(
     }))
 }
 
-/// The nearest capacity to the one asked for that this kind of queue can have.
+/// The capacity nearest to the requested one that this kind of queue supports.
 fn fitting(kind: &Kind, capacity: usize) -> usize {
     match kind.id {
         "pipe" => capacity.next_power_of_two(),
-        // The least that a socket holds depends on the kernel; 16 short messages fit everywhere.
+        // The minimum capacity of a socket depends on the kernel; 16 short messages fit everywhere.
         "socketpair" => capacity.max(16),
         _ => capacity,
     }
@@ -82,7 +82,7 @@ fn payloads() -> impl Strategy<Value = Payload> {
     ]
 }
 
-/// Messages for a test: ends of queues that spin share the CPUs of a busy machine by time slices.
+/// Limits messages for queues that spin: on a busy machine their ends share a CPU and alternate once per quantum.
 fn bounded(kind: &Kind, messages: u64) -> u64 {
     if kind.waits == Waits::Awake { messages.min(200) } else { messages }
 }
@@ -200,7 +200,7 @@ fn batches_at_a_rate_are_whole_and_count_the_delays_of_their_ends() {
         let pace = Some(Arc::new(Pace::new(20_000.0, true)));
         let settings = RoleSettings { pace, batch: 5, ..RoleSettings::pair() };
         let shape = Shape { capacity: 16, spins: 0 };
-        // Ends at once: two batches are sent all the same.
+        // The time is over at once; the minimum of two batches is still sent.
         let said = run_with(kind, Payload::String, shape, &settings, 40, 0, false).unwrap();
         let (sent, received) = (said.producers[0].clone().unwrap(), said.consumers[0].clone().unwrap());
         assert!(sent.messages >= 10 && sent.messages % 5 == 0, "{}: {}", kind.id, sent.messages);
@@ -214,7 +214,7 @@ fn batches_at_a_rate_are_whole_and_count_the_delays_of_their_ends() {
         let ends = delays.of_batch.unwrap();
         assert_eq!(delays.corrected.len(), sent.messages);
         assert_eq!([ends[0].len(), ends[1].len()], [sent.messages / 5; 2]);
-        // The first waits for the four that follow.
+        // The first message of a batch waits for the four that follow.
         let least =
             |of: &crate::tally::Tally| of.histogram(coretalk_model::TickRate { hz: 1e9 }).percentile_ns(0.0);
         assert!(least(&ends[0]) >= Some(0.95 * 80_000.0), "{}: {:?}", kind.id, least(&ends[0]));
