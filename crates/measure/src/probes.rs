@@ -1,4 +1,4 @@
-//! Every probe, and every kernel by its name.
+//! The registry of probes, and every kernel by name.
 
 pub mod broadcast;
 pub mod contend;
@@ -25,7 +25,7 @@ use crate::kernel::Kernel;
 use crate::series::SeriesProbe;
 use coretalk_model::quantity::{Parameter, Quantities, Quantity};
 
-/// Every probe, in the order of reports. A new one is a file in this directory and a line here.
+/// Every probe, in report order. A new probe needs a file in this directory and a line here.
 pub const REGISTRY: &[&dyn SeriesProbe] = &[
     &latency::Latency,
     &wait::Wait,
@@ -54,22 +54,22 @@ pub fn kernel_by_id(id: &str) -> Option<&'static Kernel> {
     kernels().find(|kernel| kernel.id.as_str() == id)
 }
 
-/// The probes by their names.
+/// Finds a probe by name.
 pub fn series_by_id(id: &str) -> Option<&'static dyn SeriesProbe> {
     REGISTRY.iter().copied().find(|probe| probe.spec().id == id)
 }
 
-/// What the probes declare of their numbers.
+/// The quantities that the probes declare.
 pub fn quantities() -> Quantities {
     Quantities::new(REGISTRY.iter().map(|probe| (probe.spec().id, probe.quantities())))
 }
 
-/// What a probe declares of one of its numbers.
+/// A quantity that a probe declares.
 pub fn quantity(probe: &str, id: &str) -> Option<&'static Quantity> {
     series_by_id(probe)?.quantities().iter().find(|quantity| quantity.id == id)
 }
 
-/// What probes declare of a parameter of this name, which is the same wherever several have it.
+/// A parameter by name; probes that share a name declare the same parameter.
 pub fn parameter_by_id(id: &str) -> Option<&'static Parameter> {
     REGISTRY.iter().flat_map(|probe| probe.parameters()).find(|parameter| parameter.id == id)
 }
@@ -85,7 +85,7 @@ mod tests {
         let protocols = Protocol::ALL
             .into_iter()
             .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint)));
-        // The ring is a step of the ladder and no protocol of a map.
+        // The ring is a step of the ladder and not a protocol of maps.
         let ring = latency_turns::RING_PAUSE.id.clone();
         let expected: BTreeSet<KernelId> =
             protocols.chain(Tool::ALL.into_iter().map(KernelId::imitating)).chain([ring]).collect();

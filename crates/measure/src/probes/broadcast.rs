@@ -1,4 +1,4 @@
-//! `broadcast`: how soon the first and the last of many readers see what one thread writes.
+//! `broadcast`: the time until the first and the last of many readers see a write.
 
 use crate::pricing::Pricing;
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -10,7 +10,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{Flag, TickRate, TrialFailure};
 
-/// How soon the first and the last of many readers see what one thread writes.
+/// The time until the first and the last of many readers see a write.
 #[derive(Debug, Clone, Copy)]
 pub struct Broadcast;
 
@@ -22,13 +22,13 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "sight",
 };
 
-/// What a pass says.
+/// Names of the quantities.
 pub mod names {
-    /// How many readers.
+    /// Number of readers.
     pub const READERS: &str = "readers";
-    /// From the write until the first of them has seen it, …
+    /// Time from the write until the first reader sees it.
     pub const FIRST: &str = "first";
-    /// … and until the last.
+    /// Time from the write until the last reader sees it.
     pub const LAST: &str = "last";
 }
 
@@ -46,16 +46,16 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count("negative", "negative"),
 ];
 
-/// Line transfers until a reader sees a write: the writer takes the line from its readers, and each fetches it. On a
-/// simulated machine the readers do not wait for each other.
+/// Line transfers until a reader sees a write: the writer invalidates the readers' copies, and each reader fetches the
+/// line. On a simulated machine the readers do not wait for each other.
 pub const TRANSFERS: f64 = 2.0;
-/// The most readers that are asked for by themselves.
+/// Maximum readers in the default counts.
 const MAX_READERS: usize = 1024;
-/// More readers that saw a write before it was made than this share cast doubt on the others.
+/// Maximum share of readers that saw a write before it was made; above it the other times are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
-/// Events of a pass that are simulated one by one; what follows is more of the same.
+/// Events simulated one by one; the rest of the pass is extrapolated.
 const SIMULATED: u64 = 400;
-/// Between two writes, so that all readers look again.
+/// Pause between two writes, so that all readers poll again.
 const PAUSE_NS: f64 = 2_000.0;
 
 impl SeriesProbe for Broadcast {
@@ -67,7 +67,7 @@ impl SeriesProbe for Broadcast {
         let most = request.cpus.len().saturating_sub(1);
         let counts = match request.options.text("readers") {
             Some(listed) => reader_counts(listed, most)?,
-            // Powers of two, and all.
+            // Powers of two, and all CPUs.
             None => (0..)
                 .map(|power| 1usize << power)
                 .take_while(|&count| count < most.min(MAX_READERS))
@@ -95,14 +95,14 @@ impl SeriesProbe for Broadcast {
         let bare = price(stage);
         let mut sights = Sights::default();
         while stage.elapsed() < order.span && sights.last.len() < SIMULATED || sights.last.is_empty() {
-            // What disturbs a write disturbs it for the first reader and for the last.
+            // A disturbed write is late for the first and for the last reader.
             let disturbed = stage.event(1.0);
             let [first, last] = bare.map(|ns| ns * disturbed);
             let held_ns = stage.pass(last + PAUSE_NS);
             let clock_ns = stage.clock_ns();
             let first = stage.ticks(first + clock_ns);
             let last = stage.ticks(last + held_ns + clock_ns).max(first);
-            // The only reader is the first and the last.
+            // A single reader is the first and the last.
             let first = if stage.placement().len() == 2 { last } else { first };
             sights.count(Some(first), Some(last));
         }
@@ -126,7 +126,7 @@ impl SeriesProbe for Broadcast {
     }
 }
 
-/// Until the first and until the last reader sees a write, without noise.
+/// Time until the first and the last reader see a write, without noise.
 pub fn price(stage: &dyn Pricing<'_>) -> [f64; 2] {
     let (writer, readers) = (stage.placement()[0], &stage.placement()[1..]);
     let sight = readers.iter().map(|&reader| TRANSFERS * stage.transfer_ns(writer, reader));
@@ -156,17 +156,17 @@ fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> 
     Ok(counts)
 }
 
-/// What was counted in one pass.
+/// The counts of one pass.
 #[derive(Debug, Default)]
 struct Sights {
     first: Tally,
     last: Tally,
-    /// Writes that a reader seems to have seen before they were made: the counters of the CPUs lie apart.
+    /// Writes that a reader seems to have seen before they were made, because the CPUs' counters differ.
     negative: u64,
 }
 
 impl Sights {
-    /// One write: ticks until the first and until the last reader saw it; `None` for before it was made.
+    /// Counts one write: ticks until the first and the last reader saw it; `None` if before it was made.
     fn count(&mut self, first: Option<u64>, last: Option<u64>) {
         match (first, last) {
             (Some(first), Some(last)) => {
@@ -191,7 +191,7 @@ impl Sights {
     }
 }
 
-/// One pass on threads of this machine: role 0 writes a number, all others look for it.
+/// One pass on threads of this machine: role 0 writes a number, all others poll for it.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -203,23 +203,22 @@ mod perform {
     use coretalk_model::Picos;
     use coretalk_model::stats::Key;
 
-    /// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
     const PATIENCE: Picos = Picos::from_ms(5_000);
-    /// Writes that each pass has at least; the first is cold and not counted.
+    /// Minimum writes per pass; the first is cold and not counted.
     const FEWEST: u64 = 3;
-    /// No write comes after this.
+    /// Value after the last write.
     const END: u64 = u64::MAX;
 
-    /// What a reader tells the writer, on lines of its own.
+    /// A reader's answer to the writer, on lines of its own.
     #[derive(Debug, Default)]
     struct Seen {
-        /// When it saw the write of this round.
+        /// Time at which it saw the write of this round.
         ticks: AtomicU64,
-        /// Which round.
+        /// Number of the round.
         round: AtomicU64,
     }
 
-    /// Performs one pass.
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let word: Apart<AtomicU64> = Apart::default();
@@ -228,7 +227,7 @@ mod perform {
         let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::of(&[order.key]));
         let run_role = |role: &RoleContext<'_>| match role.number {
             0 => write(role, &word, &seen, span_ticks, |round| {
-                // Half as long to one and a half times as long, so that nothing periodic falls into step.
+                // Half to one and a half times the pause, to avoid synchronisation with periodic events.
                 (pause_ticks * (0.5 + key.uniform(round))) as u64
             })
             .map(Some),
@@ -287,7 +286,7 @@ mod perform {
                 return Ok(());
             }
             seen.ticks.store(ticks, Release);
-            // Release: whoever sees the round also sees the stamp.
+            // Release: a writer that sees the round also sees the stamp.
             seen.round.store(found, Release);
             known = found;
         }

@@ -1,4 +1,4 @@
-//! `contend`: what it costs when many threads change one number.
+//! `contend`: the cost of changing one number from many threads.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod observation;
@@ -32,7 +32,7 @@ pub use perform::{Pass, loops};
 pub use price::{cost, sections};
 pub use trials::{ARRANGEMENTS, Config, MAX_SECTION_NS, MAX_THREADS, SECTIONS_NS, thread_counts};
 
-/// What it costs when many threads change one number.
+/// The cost of changing one number from many threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Contend;
 
@@ -44,7 +44,7 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "contention",
 };
 
-/// No lock can be faster than a counter for each thread, and a data race loses updates.
+/// Methods without a rank: a counter per thread is a bound for every lock, and a data race loses updates.
 const NEVER_RANKED: &[(&str, Unranked)] = &[("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
 
 const PARAMETERS: &[Parameter] = &[
@@ -58,8 +58,8 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("read_share", "read share").unit(Unit::Share).in_ranking(InRanking::OfSubject),
 ];
 
-/// The wall time between two operations of all threads, by which trials are judged, falls with the number of threads
-/// however much they are in each other's way; what one thread spends, by which they are shown, does not.
+/// Trials are judged by the wall time between two operations of all threads, which falls with the number of threads
+/// even under contention; tables show the time of one thread per operation, which does not.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::ACQUIRE, "acquire").in_table(),
     Quantity::time(names::THREAD_NS, "thread ns")
@@ -97,7 +97,7 @@ impl SeriesProbe for Contend {
         trials::trials(request)
     }
 
-    /// One thread, two, one on each CPU, and twice as many.
+    /// One thread, two, one per CPU, and two per CPU.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let all = request.cpus.len().min(trials::MAX_THREADS as usize / 2);
         let mut counts = vec![1, 2, all, 2 * all];
@@ -146,7 +146,7 @@ impl SeriesProbe for Contend {
         runtime::result(pass)
     }
 
-    /// No runtime is asked how long it takes to get in, in which order additions were made, or how many each millisecond.
+    /// Runtimes do not report acquisition times, the order of additions, or additions per millisecond.
     fn unknown_of_runtimes(&self) -> &'static [&'static str] {
         &[names::ACQUIRE, names::RUN_LENGTH, names::JAIN_1MS]
     }

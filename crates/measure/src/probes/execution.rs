@@ -1,5 +1,5 @@
-//! Whether two CPUs share the units that execute, as the threads of one core do: what work of one takes from work of
-//! the other. No probe that anybody asks for: a latency run tests the pairs that its map shows to be nearest.
+//! Tests whether two CPUs share execution units, as the threads of one core do, by the slowdown of each by the other's
+//! work. Users cannot request this probe: a latency run tests the pairs that its map shows to be nearest.
 
 use crate::pricing::Pricing;
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -11,7 +11,7 @@ use coretalk_model::latency::execution::{ExecutionPass, Unit};
 use coretalk_model::quantity::{Better, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
-/// Whether two CPUs share the units that execute.
+/// Whether two CPUs share execution units.
 #[derive(Debug, Clone, Copy)]
 pub struct Execution;
 
@@ -34,7 +34,7 @@ const fn kept(id: &'static str, title: &'static str) -> Quantity {
     Quantity::value(id, title, coretalk_model::quantity::Unit::Ratio).better(Better::Higher)
 }
 
-/// What says how much of its rate a role keeps on a unit.
+/// Name of the share of its rate that a role keeps on a unit.
 fn name(unit: Unit, role: usize) -> String {
     format!("{}_kept_{role}", unit.name())
 }
@@ -44,12 +44,12 @@ pub fn trial(pair: [CpuId; 2]) -> TrialSpec {
     TrialSpec { probe: SPEC.id.to_owned(), parameters: Parameters::default(), placement: pair.to_vec() }
 }
 
-/// What a pass said; `None` where a rate is missing.
+/// The result of a pass; `None` if a rate is missing.
 pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
     let mut kept = [[0.0; 2]; Unit::ALL.len()];
     for unit in Unit::ALL {
         for (role, kept) in kept[unit as usize].iter_mut().enumerate() {
-            // Thousandths: finer than any two passes agree, and a decision stays short.
+            // Thousandths: finer than the agreement of any two passes, and short to print.
             *kept = (observed.numbers.values.get(&name(unit, role))? * 1e3).round() / 1e3;
         }
     }
@@ -70,7 +70,7 @@ impl SeriesProbe for Execution {
         perform::perform(context, order)
     }
 
-    /// Threads of one core keep what the scenario says of busy siblings at their worst, since both work all the time.
+    /// Threads of one core keep the scenario's worst share for busy siblings, since both work all the time.
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -101,7 +101,7 @@ impl SeriesProbe for Execution {
     }
 }
 
-/// One pass on threads of this machine: both work, the first alone, the second alone, in random order.
+/// One pass on threads of this machine, in random order: both work, the first alone, the second alone.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -112,18 +112,17 @@ mod perform {
     use coretalk_model::stats::{self, Key};
     use std::hint::black_box;
 
-    /// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
     const PATIENCE: Picos = Picos::from_ms(2_000);
-    /// Spans of work of each unit, in turn: a median of so many does not mind a tick or two.
+    /// Spans of work per unit: their median tolerates one or two timer ticks.
     const SPANS: usize = 5;
-    /// Work before the first span: clocks rise, and whoever was started last arrives.
+    /// Work before the first span, as a share: clocks rise, and the last started role arrives.
     const WARM_UP: f64 = 0.25;
-    /// Which of the two roles work in each phase of a pass.
+    /// The working roles in each phase of a pass.
     const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
     /// Blocks per tick of each unit, for one role.
     type Rates = [f64; Unit::ALL.len()];
 
-    /// Performs one pass.
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let spans = (SPANS * Unit::ALL.len()) as f64 + WARM_UP;
         let span_ticks = context.rate().ticks(order.span.ns() / WORKING.len() as f64 / spans) as u64;
@@ -132,7 +131,7 @@ mod perform {
         let mut rates = [[Rates::default(); 2]; WORKING.len()];
         for phase in phases {
             let run_role = |role: &RoleContext<'_>| {
-                // Whoever has nothing to do leaves at once: a sibling that waits would slow the other one down.
+                // An idle role leaves at once, since a waiting sibling would slow the other role down.
                 if WORKING[phase][role.number % 2] {
                     work(role, span_ticks)
                 } else {
@@ -152,8 +151,8 @@ mod perform {
         Ok(observed)
     }
 
-    /// Keeps one unit busy after the other, and says how fast. Spans end at times that are fixed beforehand, so that two CPUs
-    /// that began together keep the same unit busy all the time.
+    /// Keeps the units busy one after another and returns the rates. Spans end at predetermined times, so that two CPUs
+    /// that started together always use the same unit.
     fn work(role: &RoleContext<'_>, span_ticks: u64) -> Result<Rates, Halt> {
         role.wait_for_all()?;
         let mut until = counter::now_ticks();
@@ -171,7 +170,7 @@ mod perform {
         Ok(all.map(|rates| stats::median(&rates).unwrap_or(0.0)))
     }
 
-    /// Keeps a unit busy until a time; gives blocks per tick.
+    /// Keeps a unit busy until a time; returns blocks per tick.
     fn busy(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
         let began = counter::now_ticks();
         let mut blocks = 0u64;
@@ -190,18 +189,18 @@ mod perform {
         }
     }
 
-    /// Independent chains of multiplications: 3 to 5 cycles each and one for the addition, so that eight keep two multipliers
-    /// busy, as many as any core of today has for whole products of 64 bits. Measured on Zen 5: 4, 8 and 16 chains all give
-    /// 2.2 products a nanosecond, so the unit is full. The upper half of the product, because that of the lower halves is
-    /// turned into vector code, which multiplies elsewhere.
+    /// Independent chains of multiplications: 3 to 5 cycles each plus one for the addition, so eight keep two
+    /// multipliers busy, the maximum of current cores for full 64-bit products. Measured on Zen 5: 4, 8 and 16 chains
+    /// all give 2.2 products per ns, so the unit is saturated. The upper half of the product is used because lower
+    /// halves would be vectorised, which multiplies on another unit.
     const PRODUCTS: usize = 8;
-    /// Independent chains of divisions: 13 to 20 cycles each, and one can begin every 4 or 5. Measured on Zen 5: 8 and 16
-    /// chains both give 1.6 quotients a nanosecond, 4 give 1.2.
+    /// Independent chains of divisions: 13 to 20 cycles each, and one can begin every 4 or 5. Measured on Zen 5: 8 and
+    /// 16 chains both give 1.6 quotients per ns, 4 give 1.2.
     const QUOTIENTS: usize = 8;
-    /// About 0.2 µs each on a core of 4 GHz: ten times what looking at the clock takes, less than a hundredth of a span.
+    /// About 0.2 µs each on a core of 4 GHz: ten times the cost of a clock read, less than a hundredth of a span.
     const ROUNDS_OF_PRODUCTS: u64 = 64;
     const ROUNDS_OF_QUOTIENTS: u64 = 32;
-    /// An odd number with bits all over: 2⁶⁴ divided by the golden ratio.
+    /// 2⁶⁴ divided by the golden ratio: odd, with set bits throughout.
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
     fn multiply() {
@@ -220,7 +219,7 @@ mod perform {
             black_box([[1.0; 8], [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8]]);
         for _ in 0..ROUNDS_OF_QUOTIENTS {
             for (chain, one) in chains.iter_mut().zip(&one) {
-                // Tends to the golden ratio, and never to numbers that take longer.
+                // Converges to the golden ratio, and never to numbers that take longer.
                 *chain = one / *chain + 1.0;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::series::RequestError;
 
-/// The shortest and the longest idle gap, in nanoseconds.
+/// Minimum and maximum idle gap in nanoseconds.
 const MIN_GAP_NS: f64 = 100.0;
 const MAX_GAP_NS: f64 = 1e9;
 
@@ -24,7 +24,7 @@ pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
     Ok(gaps)
 }
 
-/// The gaps that `1us..1s` stands for: each ten times as long as the one before, and the last.
+/// The gaps of a range such as `1us..1s`: each ten times the previous one, and the end.
 ///
 /// ```
 /// # use coretalk_measure::probes::gaps::decades;

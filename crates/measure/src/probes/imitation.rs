@@ -1,10 +1,10 @@
-//! `--as TOOL`: the kernels of other tools, and what each does with its numbers.
+//! `--as TOOL`: the kernels of other tools and the statistics of each.
 //!
-//! Rebuilt from their published behaviour: what is written between two clock reads, who begins, how often, and which
-//! statistic is printed. Where a tool's source says more than its documents, the kernel says so. The words here are 64
-//! bits wide and the waits can be given up, which spins of plain loads feel (docs/evidence.md, "Other tools").
+//! Rebuilt from their published behaviour: the code between two clock reads, the side that begins, the counts, and the
+//! printed statistic. Where a tool's source differs from its documents, the kernel says so. The words here have 64 bits
+//! and the waits can be aborted, which affects load spins (docs/evidence.md, "Other tools").
 //!
-//! [`render`]: a matrix as the tool itself would print it.
+//! [`render`] prints a matrix in the tool's own layout.
 
 mod kernels;
 mod spin;
@@ -16,23 +16,23 @@ use coretalk_model::{Matrix, Tool};
 pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
 use std::fmt::Write;
 
-/// How a tool measures a pair by default.
+/// A tool's default way to measure a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct Imitation {
-    /// Which tool.
+    /// The tool.
     pub tool: Tool,
     /// Its loops.
     pub kernel: &'static Kernel,
-    /// Batches that it takes of a pair; a sample of the tool may be several.
+    /// Batches per pair; a sample of the tool may be several.
     pub visits: u32,
     /// Round trips in a batch.
     pub round_trips: u32,
-    /// What its output looks like.
+    /// Description of its output.
     pub output: &'static str,
 }
 
 impl Imitation {
-    /// How this tool measures.
+    /// The defaults of this tool.
     ///
     /// ```
     /// use coretalk_measure::probes::imitation::Imitation;
@@ -64,7 +64,7 @@ impl Imitation {
                 round_trips: 1_000,
                 output: "a lower triangle of comma rows without a header, six digits",
             },
-            // 5 × 250 ms there; counts here, so that a plan knows what it asks for: 1,000,000 trips take 250 ms at
+            // 5 × 250 ms in the tool; fixed counts here, so that a plan knows its size: 1,000,000 trips take 250 ms at
             // the 125 ns that ten pauses cost (docs/evidence.md, "Other tools").
             Tool::Multichase => Imitation {
                 tool,
@@ -83,7 +83,7 @@ impl Imitation {
         }
     }
 
-    /// The same with counts that were asked for.
+    /// Replaces the counts by the requested ones.
     pub fn counting(self, counts: Counts) -> Imitation {
         match counts {
             Counts::Adaptive => self,
@@ -93,8 +93,8 @@ impl Imitation {
         }
     }
 
-    /// What to ask a machine for: one and the same place, no warm-up, as single-address tools do. The memory is that
-    /// of the initiating CPU, where such tools' main thread touches it first.
+    /// The order for a machine: always the same place and no warm-up, as in single-address tools. The memory is on the
+    /// initiating CPU's node, where such tools' main thread touches it first.
     pub fn order(&self) -> SpanOrder {
         SpanOrder {
             kernel: self.kernel,
@@ -107,8 +107,8 @@ impl Imitation {
     }
 }
 
-/// The matrix in the layout of the tool, without its terminal colours. Pairs without a figure stay blank, as far as
-/// the layout allows; rows are initiators. `cpu_model` stands in the preamble of core-to-core-latency.
+/// Prints the matrix in the layout of the tool, without its terminal colours. Pairs without a value stay blank, as far
+/// as the layout allows; rows are initiators. `cpu_model` is in the preamble of core-to-core-latency.
 pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Figures) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -188,7 +188,7 @@ fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
         for column in 0..matrix.len() {
             match figure(matrix, row, column) {
                 Some(figure) => write!(text, " {:>4.0}", figure.value_ns)?,
-                // The tool itself has zeros on the diagonal; elsewhere a zero would be read as a latency.
+                // The tool prints zeros on the diagonal; elsewhere a zero would be read as a latency.
                 None if row == column => write!(text, " {:>4}", 0)?,
                 None => write!(text, " {:>4}", "-")?,
             }
@@ -199,7 +199,7 @@ fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
 }
 
 fn cpu_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
-    // Without ids the rows are those of the CPUs by number.
+    // The layout has no ids, so rows are ordered by CPU number.
     let matrix = &matrix.by_id();
     for row in 0..matrix.len() {
         let cells = (0..matrix.len()).map(|column| figure(matrix, row, column).filter(|_| column < row));
@@ -247,7 +247,7 @@ fn figure(matrix: &Figures, row: usize, column: usize) -> Option<ImitatedCell> {
     matrix.get(row, column)?.as_ref().ok().copied()
 }
 
-/// Six significant digits without trailing zeros: what C++ streams print of a `double`.
+/// Six significant digits without trailing zeros, as C++ streams print a `double`.
 fn six_digits(value: f64) -> String {
     let before_the_point = if value < 1.0 { 1 } else { value.log10().floor() as usize + 1 };
     let fixed = format!("{value:.*}", 6_usize.saturating_sub(before_the_point));

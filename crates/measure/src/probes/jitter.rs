@@ -1,4 +1,4 @@
-//! `jitter`: how quiet each CPU is.
+//! `jitter`: interruptions of each CPU.
 
 mod account;
 
@@ -13,7 +13,7 @@ use coretalk_model::jitter::names;
 use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
 use coretalk_model::series::{Observed, TrialSpec};
 
-/// How quiet each CPU is.
+/// Interruptions of each CPU.
 #[derive(Debug, Clone, Copy)]
 pub struct Jitter;
 
@@ -25,14 +25,14 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "gap",
 };
 
-/// Two looks at the counter that lie further apart than this are a gap. A look takes some 10 to 30 ns, a miss in the
-/// cache 100; an interrupt takes a microsecond and more.
+/// Minimum time between two counter reads that counts as a gap. A read takes about 10 to 30 ns and a cache miss 100 ns;
+/// an interrupt takes at least a microsecond.
 pub const GAP_NS: f64 = 500.0;
-/// How long CPUs are watched where nothing was said.
+/// Default observation time.
 pub const WATCHED_MS: f64 = 5_000.0;
 
-/// What adds up over time is told by its mean. How long CPUs were watched, by which trials are judged, is no property of the
-/// machine: they are shown by what was lost.
+/// Accumulated times are reported as means. Trials are judged by the observation time, but as that is no property of
+/// the machine, tables show the lost time.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::GAPS, "gaps").in_table(),
     of_lost_time(names::LOST, "lost").displayed().lost_time().in_table(),
@@ -64,7 +64,7 @@ impl SeriesProbe for Jitter {
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        // All CPUs at the same time: what disturbs them is then seen by each as it happens to the whole machine.
+        // All CPUs at once, so that each observes disturbances of the whole machine.
         Ok(vec![TrialSpec {
             probe: SPEC.id.to_owned(),
             parameters: Default::default(),
@@ -85,7 +85,7 @@ impl SeriesProbe for Jitter {
         Ok(simulate(stage, order))
     }
 
-    /// Time is watched as long as was asked for: how rare its gaps are is the answer, and not what to be precise about.
+    /// The requested observation time ends a trial, since the rarity of gaps is the result, not a precision target.
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
     }
@@ -103,16 +103,15 @@ impl SeriesProbe for Jitter {
     }
 }
 
-/// Notes how long all CPUs were watched: the run ends when that is as long as was asked for.
+/// Records the observation time of all CPUs; the run ends when it reaches the requested time.
 fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
     observed.count(names::SAMPLES, (watched_ns / 1e6).round() as u64);
     observed.value(names::WATCHED_SHARE, watched_ns / asked_ns);
 }
 
-/// Between two looks.
+/// Time between two counter reads.
 const POLL_NS: f64 = 10.0;
 
-/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     let span_ns = order.span.ns();
@@ -141,7 +140,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     observed
 }
 
-/// One pass on threads of this machine: every CPU looks at the counter.
+/// One pass on threads of this machine: every CPU polls the counter.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -151,10 +150,9 @@ mod perform {
     use crate::trial_context::RoleContext;
     use coretalk_model::Picos;
 
-    /// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
     const PATIENCE: Picos = Picos::from_ms(5_000);
 
-    /// Performs one pass.
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let (span_ticks, gap_ticks) = (rate.ticks(order.span.ns()) as u64, rate.ticks(GAP_NS) as u64);
@@ -188,7 +186,7 @@ mod perform {
                 account.gap(apart, count != known);
                 known = count;
                 role.guard.check_at(now)?;
-                // Counting took a moment that is nobody's gap.
+                // The time spent on recording a gap is not part of any gap.
                 last = counter::now_ticks();
                 account.aside += last - now;
                 continue;

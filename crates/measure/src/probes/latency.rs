@@ -1,4 +1,4 @@
-//! The latency probe: how long CPUs take to hand a cache line to each other.
+//! The latency probe: the time that CPUs take to hand a cache line to each other.
 
 use super::imitation;
 use super::latency_one_way::ONE_WAY;
@@ -10,11 +10,10 @@ use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
 use crate::series::ProbeSpec;
 
-/// How long CPUs take to hand a cache line to each other.
+/// The time that CPUs take to hand a cache line to each other.
 #[derive(Debug)]
 pub struct Latency;
 
-/// What it asks.
 pub(super) const SPEC: ProbeSpec = ProbeSpec {
     id: "latency",
     title: "Latency between CPUs",
@@ -23,7 +22,7 @@ pub(super) const SPEC: ProbeSpec = ProbeSpec {
     quantity: "half_round_trip",
 };
 
-/// Every kernel of its maps.
+/// The kernels of its maps.
 pub(super) static KERNELS: [&Kernel; 15] = [
     &CAS,
     &CAS_PAUSE,

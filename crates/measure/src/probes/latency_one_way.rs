@@ -1,15 +1,16 @@
-//! `one-way`: the sender's clock in the line, the receiver's clock on sight. Only for variation and asymmetry: a single
-//! number contains the offset between the two clocks, which cannot be told from the way itself.
+//! `one-way`: the sender's time stamp in the line, and the receiver's clock when it sees it. Only for variation and
+//! asymmetry: a single number contains the offset between the two clocks, which is inseparable from the latency.
 //!
 //! ```text
 //! initiator  t1 ─ stamp in line ──╮                       ╭─ t4     out  = t2 − t1
 //! responder                       ╰─ t2, t3 ─ in line ────╯         back = t4 − t3
 //! ```
-//! Messages go to and fro, so that both directions are seen and their sum, which is free of the offset, is a true round
-//! trip. The initiator records both: the responder sends `t2` along.
 //!
-//! - Under `Batches` a batch is `round_trips` trips, and its ticks are Σ (out + back) / 2: messages one way, with the
-//!   offset cancelled and the responder's turn-round left out. One clock read is contained in each message.
+//! Messages alternate between both directions, whose sum is free of the offset and a true round trip. The initiator
+//! records both: the responder sends `t2` along.
+//!
+//! - Under `Batches` a batch is `round_trips` trips, and its ticks are Σ (out + back) / 2: one-way messages, with the
+//!   offset cancelled and the responder's turnaround excluded. Each message contains one clock read.
 //! - Under `Events` each trip counts two events, one for each direction, as an [`OneWay`] packed into a number.
 
 use super::ping_pong::{LEAD_IN, saturated, share};
@@ -31,21 +32,21 @@ pub static ONE_WAY: Kernel = Kernel {
     symbol: "latency_one_way",
 };
 
-/// Sends at the time returned. Word 0 counts messages, 1 holds the time of sending, 2 that at which the message before
-/// was seen.
+/// Sends a message and returns its time stamp. Word 0 counts messages, word 1 holds the time of sending, word 2 the
+/// time at which the previous message was seen.
 #[inline(always)]
 fn send(line: &Line, sequence: u64, seen: u64) -> u64 {
     let now = counter::stop();
-    // Relaxed: both are published by the Release below, and the partner looks at neither before it.
+    // Relaxed: both are published by the Release below, and the partner reads neither before it.
     line.words[2].store(seen, Relaxed);
     line.words[1].store(now, Relaxed);
-    // Release pairs with the Acquire in `receive`: whoever sees the number sees the stamps. The partner writes nothing
-    // before it has seen the number, so the line is ours until then.
+    // Release pairs with the Acquire in `receive`: a receiver that sees the number sees the stamps. The partner writes
+    // nothing before it has seen the number, so the line is ours until then.
     line.words[0].store(sequence, Release);
     now
 }
 
-/// The time of sight.
+/// Waits for a message and returns the time at which it was seen.
 #[inline(always)]
 fn receive(line: &Line, sequence: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
     // Acquire pairs with the Release in `send`.
@@ -53,7 +54,7 @@ fn receive(line: &Line, sequence: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
     Ok(counter::stop())
 }
 
-/// A trip there and back: the times of both ways.
+/// A round trip; returns the times of both directions.
 #[inline(always)]
 fn trip(line: &Line, number: u64, guard: &Guard<'_>) -> Result<[i64; 2], Halt> {
     let sent = send(line, 2 * number + 1, 0);
@@ -81,11 +82,11 @@ fn initiator(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     for _ in 0..*round_trips {
                         let [out, back] = trip(line, number, guard)?;
                         number += 1;
-                        // The offset between the clocks is in both, with opposite signs.
+                        // The clock offset is in both, with opposite signs.
                         sum = sum.wrapping_add(out).wrapping_add(back);
                     }
                     if let Some(slot) = ticks.get_mut(index * *visits as usize + visit as usize) {
-                        // Not negative unless a clock was set back; the top of the range marks that as unusable.
+                        // Negative only if a clock was set back; the maximum value marks that as unusable.
                         *slot = saturated((sum / 2) as u64);
                     }
                 }
@@ -99,7 +100,7 @@ fn initiator(stage: &mut Stage<'_>) -> Result<(), Halt> {
                 }
             }
         }
-        // Every trip ends with the partner's message: there is none to wait for before the line is left.
+        // Every trip ends with the partner's message, so the line can be left without another wait.
         stage.verified += number;
     }
     Ok(())

@@ -1,27 +1,23 @@
 //! The kernels in which two CPUs take turns, each a [`HandOver`]: `cas`, `store`, `msg` and `ring`.
 //!
-//! `cas`: both sides compare-exchange one line until the value fits. The headline, and what published tables show.
+//! `cas`: both sides compare-exchange one line until the value matches. The headline, and the number in published
+//! tables. A failed compare-exchange still takes the line exclusively, so each hop is one transaction on every
+//! coherence protocol, and the result is the latency of a *contended* hand-off.
 //!
-//! A failed compare-exchange takes the line exclusively all the same, so each hop is one transaction on every coherence
-//! protocol, and what is timed is a *contended* hand-over.
+//! `store`: one line, polled with loads and handed off with a store. Where a load of a dirty line moves its ownership,
+//! a hop is one transaction; elsewhere it is a read and then an upgrade. A reader that polls too eagerly takes the line
+//! back before the owner's store commits: one pause halves the latency on some cores (measured: 49.6 and 22.4 ns on one
+//! Zen 5 pair).
 //!
-//! `store`: one line, spinning with loads and handing over with a store.
+//! `msg`: a mailbox line for each direction, with sequence numbers, as in a queue between two threads. Each hop is two
+//! transactions: the receiver reads a line that the sender dirtied, and the sender takes it back from the receiver to
+//! write the next message.
 //!
-//! Where a load of a dirty line moves its ownership, a hop is one transaction; elsewhere it is a read and then an
-//! upgrade. A reader that looks too eagerly takes the line back before the owner's store commits: with one pause the
-//! number halves on some cores (measured: 49.6 and 22.4 ns on one Zen 5 pair).
-//!
-//! `msg`: a mailbox line for each direction, with sequence numbers. What a queue between two threads sees.
-//!
-//! Each hop is two transactions: the receiver reads a line that the sender dirtied, and the sender takes it back from
-//! the receiver to write the next message.
-//!
-//! `ring`: two rings of messages, one for each direction: what a program that passes messages one by one gets.
-//!
-//! The steps are those of the `spsc` queue, on measured lines: the sender writes the message and then its index, the
-//! receiver sees the index, reads the message and gives its place back; the sender looks at what was given back only when
-//! the places that it knows of are used up. A hop waits for two lines, index and message, one after the other; the lines
-//! that the partner takes back meanwhile are mostly hidden behind them.
+//! `ring`: two rings of messages, one for each direction, as in a program that passes single messages. The steps are
+//! those of the `spsc` queue, on measured lines: the sender writes the message and then its index; the receiver sees
+//! the index, reads the message and gives its slot back; the sender reads the receiver's index only when the slots
+//! known to be free are used up. A hop waits for two lines in sequence, index and message; the lines that the partner
+//! takes back meanwhile are mostly hidden behind them.
 
 use super::ping_pong::{HandOver, Words, initiator, responder};
 use crate::kernel::{Kernel, Spin};
@@ -31,7 +27,7 @@ use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::wait::{Busy, Pause, WaitAction};
 use std::marker::PhantomData;
 
-/// Nothing between two tries.
+/// Polls without a wait hint.
 pub static CAS: Kernel = Kernel::ping_pong(
     ("cas", "ping_pong"),
     &[initiator::<Cas<Busy>>, responder::<Cas<Busy>>],
@@ -39,7 +35,7 @@ pub static CAS: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// One wait hint after each failed try.
+/// One wait hint after each failed exchange.
 pub static CAS_PAUSE: Kernel = Kernel::ping_pong(
     ("cas+pause", "ping_pong"),
     &[initiator::<Cas<Pause>>, responder::<Cas<Pause>>],
@@ -67,8 +63,8 @@ impl<W: WaitAction> HandOver for Cas<W> {
     #[inline(always)]
     fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         // Success acquires what the partner released with its own success, and releases what this side has written
-        // since for the partner's next one: what a program gets that passes data along with the turn. Failure reads
-        // nothing but a value to throw away, so Relaxed.
+        // since for the partner's next one, as a program needs that passes data along with the turn. Failure reads only
+        // a value that is discarded, so Relaxed.
         wait_until::<W>(guard, || word.compare_exchange(expected, next, AcqRel, Relaxed).is_ok())
     }
 
@@ -79,7 +75,7 @@ impl<W: WaitAction> HandOver for Cas<W> {
     }
 }
 
-/// Nothing between two looks.
+/// Polls without a wait hint.
 pub static STORE: Kernel = Kernel::ping_pong(
     ("store", "ping_pong"),
     &[initiator::<Store<Busy>>, responder::<Store<Busy>>],
@@ -87,7 +83,7 @@ pub static STORE: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// One wait hint after each look in vain.
+/// One wait hint after each unsuccessful poll.
 pub static STORE_PAUSE: Kernel = Kernel::ping_pong(
     ("store+pause", "ping_pong"),
     &[initiator::<Store<Pause>>, responder::<Store<Pause>>],
@@ -115,8 +111,8 @@ impl<W: WaitAction> HandOver for Store<W> {
     #[inline(always)]
     fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(word, expected, guard)?;
-        // Release pairs with the Acquire in the partner's `see`: whoever sees the turn sees what was written before
-        // it. A plain store is enough, because until then the word is ours alone.
+        // Release pairs with the Acquire in the partner's `see`: a partner that sees the turn sees what was written
+        // before it. A plain store is enough, because until then the word is ours alone.
         word.store(next, Release);
         Ok(())
     }
@@ -128,7 +124,7 @@ impl<W: WaitAction> HandOver for Store<W> {
     }
 }
 
-/// Nothing between two looks.
+/// Polls without a wait hint.
 pub static MSG: Kernel = Kernel::ping_pong(
     ("msg", "ping_pong"),
     &[initiator::<Msg<Busy>>, responder::<Msg<Busy>>],
@@ -136,7 +132,7 @@ pub static MSG: Kernel = Kernel::ping_pong(
     2,
 );
 
-/// One wait hint after each look in vain.
+/// One wait hint after each unsuccessful poll.
 pub static MSG_PAUSE: Kernel = Kernel::ping_pong(
     ("msg+pause", "ping_pong"),
     &[initiator::<Msg<Pause>>, responder::<Msg<Pause>>],
@@ -144,7 +140,7 @@ pub static MSG_PAUSE: Kernel = Kernel::ping_pong(
     2,
 );
 
-/// Passes turns through two mailboxes: the first line carries those of the initiator, the second the answers.
+/// Passes turns through two mailboxes: the first line carries the initiator's turns, the second the answers.
 #[derive(Debug)]
 pub struct Msg<W>(PhantomData<W>);
 
@@ -164,8 +160,8 @@ impl<W: WaitAction> HandOver for Msg<W> {
     #[inline(always)]
     fn pass(ends: &mut Words<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(ends, expected, guard)?;
-        // Release pairs with the Acquire in the partner's `see`: whoever sees the number sees the message. Nobody
-        // else writes this mailbox, and the partner has answered the last message, so its read of it is over.
+        // Release pairs with the Acquire in the partner's `see`: a partner that sees the number sees the message. Only
+        // we write this mailbox, and the partner has answered the last message, so its read of it is over.
         ends.outbox.store(next, Release);
         Ok(())
     }
@@ -177,7 +173,7 @@ impl<W: WaitAction> HandOver for Msg<W> {
     }
 }
 
-/// One wait hint after each look in vain, as the queue has it.
+/// One wait hint after each unsuccessful poll, as in the queue.
 pub static RING_PAUSE: Kernel = Kernel::ping_pong(
     ("ring+pause", "ping_pong"),
     &[initiator::<Ring<Pause>>, responder::<Ring<Pause>>],
@@ -185,12 +181,12 @@ pub static RING_PAUSE: Kernel = Kernel::ping_pong(
     2 * RING_LINES as u32,
 );
 
-/// Lines of one direction: the messages, the index of the sender, and that of the receiver.
+/// Lines of one direction: the messages, the sender's index and the receiver's index.
 const RING_LINES: usize = 3;
-/// Messages in a line.
+/// Messages per line.
 const PLACES: u64 = 8;
 
-/// Passes turns through two rings: the first three lines carry those of the initiator, the others the answers.
+/// Passes turns through two rings: the first three lines carry the initiator's turns, the others the answers.
 #[derive(Debug)]
 pub struct Ring<W>(PhantomData<W>);
 
@@ -198,9 +194,9 @@ pub struct Ring<W>(PhantomData<W>);
 #[derive(Debug, Clone, Copy)]
 struct Way<'a> {
     messages: &'a [AtomicU64; PLACES as usize],
-    /// Messages put in so far.
+    /// Number of sent messages.
     sent: &'a AtomicU64,
-    /// Messages taken out so far.
+    /// Number of received messages.
     taken: &'a AtomicU64,
 }
 
@@ -210,13 +206,13 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Both ends that a role holds, and what it knows by itself.
+/// Both ends that a role holds, with its private counts.
 #[derive(Debug)]
 pub struct Ends<'a> {
     inbox: Way<'a>,
     outbox: Way<'a>,
     sent: u64,
-    /// What `taken` of the outbox was when it was last looked at: the partner may be further, never less far.
+    /// Last seen `taken` of the outbox, which may have advanced since but never goes back.
     known: u64,
     taken: u64,
 }
@@ -243,8 +239,8 @@ impl<W: WaitAction> HandOver for Ring<W> {
     fn pass(ends: &mut Ends<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(ends, expected, guard)?;
         if ends.sent - ends.known == PLACES {
-            // Acquire pairs with the Release in the partner's `see`: it is done with the places that it gave back. One
-            // message at a time is under way, so that all but the last have come back.
+            // Acquire pairs with the Release in the partner's `see`: it is done with the slots that it gave back. One
+            // message at a time is in flight, so all but the last have come back.
             wait_until::<W>(guard, || {
                 ends.known = ends.outbox.taken.load(Acquire);
                 ends.sent - ends.known < PLACES
@@ -253,24 +249,24 @@ impl<W: WaitAction> HandOver for Ring<W> {
         // Relaxed: the index below publishes it.
         ends.outbox.messages[(ends.sent % PLACES) as usize].store(next, Relaxed);
         ends.sent += 1;
-        // Release pairs with the Acquire in the partner's `see`: who sees the index sees the message.
+        // Release pairs with the Acquire in the partner's `see`: a partner that sees the index sees the message.
         ends.outbox.sent.store(ends.sent, Release);
         Ok(())
     }
 
     #[inline(always)]
     fn see(ends: &mut Ends<'_>, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        // Before the first message nothing is expected.
+        // No message precedes the first turn.
         if expected == 0 {
             return Ok(());
         }
         // Acquire pairs with the Release in the partner's `pass`.
         wait_until::<W>(guard, || ends.inbox.sent.load(Acquire) > ends.taken)?;
-        // Relaxed: ordered by the index. A message that is not the one expected stops the pair at its deadline.
+        // Relaxed: ordered by the index. An unexpected message stops the pair at its deadline.
         let message = &ends.inbox.messages[(ends.taken % PLACES) as usize];
         wait_until::<W>(guard, || message.load(Relaxed) == expected)?;
         ends.taken += 1;
-        // Release pairs with the Acquire in the partner's `pass`: who sees the count may fill the place.
+        // Release pairs with the Acquire in the partner's `pass`: a partner that sees the count may fill the slot.
         ends.inbox.taken.store(ends.taken, Release);
         Ok(())
     }

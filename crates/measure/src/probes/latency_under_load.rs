@@ -1,5 +1,4 @@
-//! Trials of the latency probe: the same hand-over after an idle gap (`--gap`), and while neighbours are busy
-//! (`--load`).
+//! Trials of the latency probe: the same hand-off after an idle gap (`--gap`), and with busy neighbours (`--load`).
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod neighbour;
@@ -33,7 +32,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(names::WHERE, "neighbours").in_table("neighbours"),
 ];
 
-/// A receiver that sleeps says what [`wake`] says.
+/// A sleeping receiver reports the quantities of [`wake`].
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::ROUND_TRIP, "round trip").in_table(),
     Quantity::events(wake::names::SLEPT, "wake-up").headline(2).in_table(),
@@ -59,7 +58,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count("negative", "negative"),
 ];
 
-/// After idle gaps and under loads it is a probe of trials.
+/// With idle gaps and loads the latency probe performs trials.
 impl SeriesProbe for Latency {
     fn spec(&self) -> &ProbeSpec {
         &latency::SPEC
@@ -73,12 +72,12 @@ impl SeriesProbe for Latency {
         trials::trials(request)
     }
 
-    /// Three idle gaps, and whatever neighbours can be had, on one pair of each relation.
+    /// Three idle gaps, and all possible neighbours, on one pair of each relation.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::suite_trials(request)
     }
 
-    /// A pass holds so many idle gaps at least, however long they are.
+    /// Minimum number of idle gaps in a pass, however long they are.
     fn least_span(&self, spec: &TrialSpec) -> Picos {
         spec.parameters.number(names::GAP_NS).map_or(Picos::ZERO, |gap_ns| Picos::from_ns(3.0 * gap_ns))
     }
@@ -168,10 +167,10 @@ fn sleeps(spec: &TrialSpec) -> bool {
     spec.parameters.text(names::RECEIVER) == Some(names::SLEEPS)
 }
 
-/// Messages of a pass that are simulated one by one; what follows is more of the same.
+/// Messages simulated one by one; the rest of the pass is extrapolated.
 const SIMULATED: u64 = 400;
 
-/// One pass after an idle gap: a transfer each way, and a simulated machine forgets nothing while both sides are awake.
+/// One pass with idle gaps: a transfer each way; with polling roles an idle gap has no cost on a simulated machine.
 fn simulate_gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
@@ -189,12 +188,12 @@ fn simulate_gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     observe(&trips, stage.rate(), clock_ns)
 }
 
-/// What a pass after idle gaps says.
+/// The results of a pass with idle gaps.
 pub fn observe(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
     let mut observed = Observed::default();
     let histogram = trips.histogram(rate);
     if let Some(median) = histogram.percentile_ns(0.5) {
-        // Signed: a clock that costs more than a trip is said, and not hidden.
+        // Signed, so that a clock that costs more than a trip remains visible.
         observed.value(names::HALF_NET_NS, (median - clock_ns) / 2.0);
     }
     observed.value("clock_ns", clock_ns);
@@ -203,8 +202,8 @@ pub fn observe(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
     observed
 }
 
-/// Half a round trip while neighbours are idle and while they are busy, without noise. A busy sibling slows its core
-/// down; what talks elsewhere costs as much as the scenario says of pairs at the same time.
+/// Half a round trip with idle and with busy neighbours, without noise. A busy sibling slows its core down; neighbours
+/// on other cores cost as much as the scenario's concurrent pairs.
 pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
     let [a, b] = [stage.placement()[0], stage.placement()[1]];
     let neighbours = &stage.placement()[2..];
@@ -221,7 +220,7 @@ pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
     [idle, idle * factor]
 }
 
-/// One pass of a pair whose neighbours are idle and busy in turn.
+/// One pass of a pair whose neighbours are alternately idle and busy.
 fn simulate_load(load: Load, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let [idle, loaded] = price_load(load, stage);
     let half_ns = [stage.batch(idle), stage.batch(loaded)];
@@ -231,7 +230,7 @@ fn simulate_load(load: Load, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>
     observed
 }
 
-/// What a pass with a load says, from half round trips: idle, loaded.
+/// The results of a pass with a load, from the idle and the loaded half round trips.
 pub fn observe_load([idle, loaded]: [f64; 2]) -> Observed {
     let mut observed = Observed::default();
     observed.value(names::IDLE_NS, idle);
@@ -240,7 +239,7 @@ pub fn observe_load([idle, loaded]: [f64; 2]) -> Observed {
     observed
 }
 
-/// Lets the rest of a pass go by.
+/// Lets the rest of the pass elapse.
 fn finish(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) {
     let rest = order.span.ns() - stage.elapsed().ns();
     if rest > 0.0 {

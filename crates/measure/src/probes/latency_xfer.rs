@@ -1,17 +1,17 @@
 //! `xfer`: dependent reads of lines that the partner has just dirtied. The only kernel in which nothing spins while the
-//! clock runs: the second mechanism that confirms, or explains, what the ping-pongs say.
+//! clock runs: a second mechanism that confirms or explains the results of the ping-pongs.
 //!
-//! - A place is two lines: the first holds data, the second keeps the prefetcher of line pairs from bringing in the
-//!   next place before its turn; that of the first place is the mailbox. The cycle is the walk itself, so it should be
-//!   in random order and long (128 to 256 places): with few places the two clock reads of each leg are felt.
-//! - A batch is `round_trips` dependent reads, begun at the place it is recorded for and going round the walk from
-//!   there; its ticks are for *reads*, one transfer each. `visits` batches are recorded for each place.
-//! - Each batch is one hand-over, or as many as it takes to go round the walk: no line is read twice without having
-//!   been dirtied in between. These legs are what both sides count as verified. The dirtying is not timed.
-//! - `warm_up` counts reads. Under `Events` every single read is timed, clock included, leg after leg round the walk.
+//! - A place is two lines: the first holds data, the second keeps the prefetcher of line pairs from fetching the next
+//!   place early; that of the first place is the mailbox. The cycle is the walk itself, so it should be in random order
+//!   and long (128 to 256 places): with few places the two clock reads of each leg become visible.
+//! - A batch is `round_trips` dependent reads along the cyclic walk, beginning at the place for which it is recorded;
+//!   its ticks are for *reads*, one transfer each. `visits` batches are recorded for each place.
+//! - Each batch is one hand-off, or one per lap of the walk: no line is read twice without having been dirtied in
+//!   between. Both sides count these legs as verified. The dirtying is not timed.
+//! - `warm_up` counts reads. Under `Events` every single read is timed, clock included, leg after leg along the walk.
 //!
-//! The address of each read depends on the value that the one before brought, as in a chain of pointers, but what it
-//! depends on is masked to zero: no value in memory, right or wrong, can send the reader astray.
+//! The address of each read depends on the value of the previous one, as in a chain of pointers, but the dependency is
+//! masked to zero: no value in memory, right or wrong, can change the address.
 
 use super::ping_pong::saturated;
 use crate::counter;
@@ -33,10 +33,10 @@ pub static XFER: Kernel = Kernel {
     symbol: "latency_xfer",
 };
 
-/// Data, and a neighbour that nobody touches.
+/// The data line, and an untouched neighbour.
 const LINES: usize = 2;
 
-/// Asks for dirty lines and chases through them.
+/// Requests dirty lines and chases through them.
 fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let (lines, guard) = (stage.lines, stage.guard);
     let places = lines.len() / LINES;
@@ -74,7 +74,7 @@ fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Dirties lines when asked.
+/// Dirties lines on request.
 fn dirtier(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let (lines, guard) = (stage.lines, stage.guard);
     let places = lines.len() / LINES;
@@ -105,21 +105,21 @@ fn dirtier(stage: &mut Stage<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Neighbours on the walk that are dirtied and read in one go.
+/// Consecutive places of the walk that are dirtied and read in one hand-off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Leg {
     first: usize,
     reads: usize,
 }
 
-/// `reads` reads from `first` on, cut where the walk has been gone round once.
+/// `reads` reads from `first` on, split at each full lap of the walk.
 fn legs(reads: u64, first: usize, places: usize) -> impl Iterator<Item = Leg> {
     let once_round = places as u64;
     (0..reads.div_ceil(once_round.max(1)))
         .map(move |leg| Leg { first, reads: once_round.min(reads - leg * once_round) as usize })
 }
 
-/// What the dirtier writes: unlike on every line of a round, and unlike from round to round.
+/// The dirtier's value: different on every line of a round, and different in every round.
 #[inline(always)]
 fn value(round: u64, step: usize) -> u64 {
     round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ step as u64
@@ -128,7 +128,7 @@ fn value(round: u64, step: usize) -> u64 {
 fn ask(mailbox: &AtomicU64, round: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
     // Release pairs with the Acquire in `answer`: our reads of the last round are over before the lines change.
     mailbox.store(2 * round + 1, Release);
-    // Acquire pairs with the Release in `answer`: the new values stand in every line of the leg.
+    // Acquire pairs with the Release in `answer`: the new values are in every line of the leg.
     wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 2)?;
     guard.check_at(counter::now_ticks())?;
     Ok(round + 1)
@@ -145,7 +145,7 @@ fn answer(
     wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 1)?;
     let mut place = leg.first;
     for step in 0..leg.reads {
-        // Relaxed: published by the Release below, and nobody reads before.
+        // Relaxed: published by the Release below, and the reader does not read before.
         lines[LINES * place].words[0].store(value(round + 1, step), Relaxed);
         place = following(place, lines);
     }
@@ -155,10 +155,10 @@ fn answer(
     Ok(round + 1)
 }
 
-/// Ticks for the reads of a leg, and whether every value was the one of this round.
+/// Ticks for the reads of a leg, and whether every value belonged to this round.
 #[inline(always)]
 fn chase(lines: &[&Line], leg: Leg, round: u64) -> (u64, bool) {
-    // Zero, but the compiler cannot know, and so has to keep the dependency.
+    // Zero, but unknown to the compiler, which therefore keeps the dependency.
     let nothing = black_box(0_usize);
     let (mut place, mut carried, mut wrong) = (leg.first, 0, 0);
     let begun = counter::start();
@@ -193,7 +193,7 @@ fn following(place: usize, lines: &[&Line]) -> usize {
     if LINES * (place + 2) <= lines.len() { place + 1 } else { 0 }
 }
 
-/// `line`, at an address that cannot be known before `carried` has arrived.
+/// `line`, at an address that depends on `carried`.
 #[inline(always)]
 fn shifted(line: &Line, carried: usize, nothing: usize) -> &Line {
     // SAFETY: `nothing` is 0, hence so is the offset, and the pointer is the one of `line`, which outlives the result.

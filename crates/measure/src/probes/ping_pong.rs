@@ -1,16 +1,17 @@
-//! The loops of all ping-pong kernels: what differs between them is a [`HandOver`].
+//! The loops of all ping-pong kernels, which differ in their [`HandOver`].
 //!
 //! ```text
 //! initiator   0→1 ──────── 2→3 ──────── 4→5 ─ … ─ sees 2n, leaves the line
 //!                ╲        ╱   ╲        ╱
 //! responder       1→2 ───      3→4 ───  …  2n−1→2n
 //! ```
-//! The word counts hand-overs, so that each side proves with each turn that the other's has happened; a value that
-//! does not fit stops the pair, which ends at its deadline instead of as a number.
+//!
+//! The word counts hand-offs, so that each turn proves that the partner's turn has happened; an unexpected value stops
+//! the pair, which then ends at its deadline without a result.
 //!
 //! One clock read closes a batch and opens the next. It is taken right after the initiator's own turn, while the
-//! responder's is on its way: batches hold whole round trips and nothing else, and the read hides behind the transfer
-//! wherever that takes longer.
+//! responder's is in flight: batches hold only whole round trips, and the read is hidden by the transfer where that
+//! takes longer.
 
 use crate::counter;
 use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event};
@@ -18,51 +19,52 @@ use crate::sync::AtomicU64;
 
 /// Untimed round trips on each place before its first batch.
 ///
-/// The first brings the line and its address translation to both sides (a walk of the page tables costs as much as a
-/// hop), the second sets the phase in which the two sides meet. With 16 round trips in a batch either would show.
+/// The first brings the line and its address translation to both sides (a page walk costs as much as a hop), the second
+/// sets the phase between the two sides. Both would show in batches of 16 round trips.
 pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
 
-/// Trips after which the initiator looks at the guard even inside a batch, so that no batch, however long, keeps a stop
-/// waiting: tens of microseconds at least, of which the look takes some 20 ns. Shorter batches have it between them.
+/// Trips after which the initiator checks the guard even inside a batch, so that a long batch does not delay a stop.
+/// They take at least tens of microseconds, of which the check takes about 20 ns. Shorter batches are checked in
+/// between.
 pub(crate) const UNBROKEN: u64 = 1 << 12;
 
-/// How a turn is passed to the partner. Types without values: each is compiled into loops of its own.
+/// The way to pass a turn to the partner. Types without values, so that each is compiled into loops of its own.
 pub trait HandOver {
-    /// Lines that a place needs.
+    /// Lines per place.
     const LINES: usize;
 
-    /// What a role holds of a place while it runs there.
+    /// A role's references into a place.
     type Ends<'a>;
 
-    /// What the initiator holds of a place.
+    /// The initiator's references into a place.
     fn initiator_ends<'a>(place: &[&'a Line]) -> Self::Ends<'a>;
 
-    /// The same for the responder.
+    /// The responder's references into a place.
     fn responder_ends<'a>(place: &[&'a Line]) -> Self::Ends<'a>;
 
-    /// Waits until `expected` has come, then passes `next` on.
+    /// Waits for `expected`, then passes `next`.
     ///
     /// # Errors
     /// The reason why the wait was given up.
     fn pass(ends: &mut Self::Ends<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 
-    /// Waits until `expected` has come; nothing is passed at this place any more.
+    /// Waits for `expected`, the last turn at this place.
     ///
     /// # Errors
     /// The reason why the wait was given up.
     fn see(ends: &mut Self::Ends<'_>, expected: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 }
 
-/// Two words, or one twice: where a role looks for its partner's turns, and where it leaves its own.
+/// The words of a role: for the partner's turns and for its own. Both may be the same word.
 #[derive(Debug, Clone, Copy)]
 pub struct Words<'a> {
-    /// Where it looks.
+    /// The word with the partner's turns.
     pub inbox: &'a AtomicU64,
-    /// Where it leaves its own.
+    /// The word for its own turns.
     pub outbox: &'a AtomicU64,
 }
 
-/// The role that begins and records.
+/// The role that starts and records.
 ///
 /// # Errors
 /// The reason why it left early.
@@ -86,8 +88,8 @@ pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     begun = ended;
                     guard.check_at(ended)?;
                 }
-                // The partner's last turn has to be seen before the line is left: a partner that is still to take it
-                // would otherwise be waited for on the next place, sooner or later for ever.
+                // The partner's last turn must be seen before the line is left. Otherwise the partner might still be
+                // waiting for it while we wait on the next place, sooner or later forever.
                 H::see(&mut ends, 2 * trip, guard)?;
                 stage.verified += trip;
             }
@@ -134,14 +136,13 @@ pub fn responder<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The part of `total` events that falls on this place, the same on both sides.
+/// The share of `total` events for this place, the same on both sides.
 pub(crate) fn share(total: u64, places: usize, index: usize) -> u64 {
     let places = places as u64;
     total / places + u64::from((index as u64) < total % places)
 }
 
-/// Ticks of a batch. Longer than 2³² ticks (more than a second) stays at the top of the range,
-/// where the session takes it for a batch that did not finish.
+/// Ticks of a batch, saturating at 2³² (more than a second), which the session treats as an unfinished batch.
 pub(crate) fn saturated(ticks: u64) -> u32 {
     u32::try_from(ticks).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! `queue`: how many messages a second pass between threads through a bounded queue.
+//! `queue`: messages per second between threads through a bounded queue.
 
 mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -25,7 +25,7 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TickRate, TrialFailure};
 pub use trials::{CAPACITIES, Config, MAX_CAPACITY, REPRESENTATIVES, VERIFIED};
 
-/// How many messages a second pass between threads through a bounded queue.
+/// Messages per second between threads through a bounded queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue;
 
@@ -47,9 +47,9 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("batch", "batch").in_table("batch"),
 ];
 
-/// Tables show trials that are no matrix: at a fixed rate, or with several producers or consumers.
+/// Tables show trials that form no matrix: at a fixed rate, or with several producers or consumers.
 const QUANTITIES: &[Quantity] = &[
-    // At a rate: how late messages are, and not how many were asked for.
+    // At a fixed rate: the delay, not the requested rate.
     Quantity::events(names::CORRECTED, "corrected")
         .headline(0)
         .in_table()
@@ -163,7 +163,7 @@ impl SeriesProbe for Queue {
         twins::TWINS
     }
 
-    /// Only messages that are meant to be sent at some time are late.
+    /// Only messages with a due time have delays.
     fn distributions(&self, spec: &TrialSpec) -> usize {
         let has = |name| spec.parameters.number(name).is_some();
         match (has("rate_per_s"), has("batch")) {
@@ -186,17 +186,17 @@ impl SeriesProbe for Queue {
     }
 }
 
-/// A pair that passes less than this share of the messages that were meant to be sent is saturated: its delays grow
-/// without end, and say how long the pass was.
+/// Minimum share of due messages for a sustained rate. Below it the pair is saturated: delays grow without limit and
+/// only depend on the length of the pass.
 const KEPT: f64 = 0.99;
-/// Messages of a pass at a fixed rate, at least: of fewer nobody can tell within a few percent whether the rate was kept.
+/// Minimum messages of a pass at a fixed rate, to decide within a few percent whether the rate was sustained.
 const MIN_SENT: f64 = 100.0;
-/// How many messages a rate may be off by where nothing is amiss: one at each end of what it is taken over, which is the
-/// middle of the pass.
+/// Messages by which a sustained rate may be off: one at each end of the middle part of the pass over which it is
+/// computed.
 const ENDS: f64 = 2.5;
 
-/// Notes the delays of a pass whose rate was kept; of one that could not keep up only how many messages passed.
-/// `per_s` is what was asked for, and what was reached; `in_batches`, whether batches were asked for, of one message too.
+/// Records the delays of a pass with a sustained rate; of a saturated one only the reached rate. `per_s` is the
+/// requested and the reached rate; `in_batches` is set if batches were requested, even of one message.
 pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays, in_batches: bool) {
     let [requested, reached] = per_s;
     observed.value(names::RATE, reached);
@@ -218,7 +218,8 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     }
 }
 
-/// Notes how evenly the ends of a side (0 produces, 1 consumes) had the messages; `first` is the role of the first of them.
+/// Records the share of each end of a side (0 produces, 1 consumes) in the messages; `first` is the role of its first
+/// end.
 pub fn observe_shares(observed: &mut Observed, side: usize, first: usize, shares: &[f64]) {
     for (role, share) in (first..).zip(shares) {
         observed.by_role.entry(role).or_default().value(names::SHARE, *share);

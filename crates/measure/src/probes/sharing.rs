@@ -1,4 +1,4 @@
-//! `sharing`: how far apart two threads must write so that neither slows the other down.
+//! `sharing`: the distance between two threads' writes at which neither slows the other down.
 
 use crate::pricing::Pricing;
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -9,7 +9,7 @@ use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 
-/// How far apart two threads must write so that neither slows the other down.
+/// The distance between two threads' writes at which neither slows the other down.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharing;
 
@@ -21,12 +21,12 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "write",
 };
 
-/// Distances where none are asked for, in bytes: inside a line of 64, on the next one, on the next pair of lines, and
-/// beyond everything that fetches in pairs.
+/// Default distances in bytes: inside a line of 64, on the next one, on the next pair of lines, and beyond everything
+/// that fetches in pairs.
 pub const DISTANCES: &str = "8,16,32,64,128,256";
-/// The largest distance: both words lie in one page.
+/// Maximum distance, with both words in one page.
 pub const MAX_BYTES: u32 = 2048;
-/// A word.
+/// Bytes of a word.
 const WORD: u32 = 8;
 
 pub use coretalk_model::sharing::names;
@@ -44,17 +44,17 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count("samples", "samples"),
 ];
 
-/// What one write does, in events of the machine.
+/// The cost of one write in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharingCost {
-    /// Line transfers while the other thread writes too: the line has to come, and the thread waits as long again
+    /// Line transfers while the other thread writes too: the line must be fetched, and the thread waits as long again
     /// while the other one has it.
     pub transfers: f64,
-    /// Core cycles of an atomic addition whose line is at hand.
+    /// Core cycles of an atomic addition to a cached line.
     pub alone_cycles: f64,
 }
 
-/// What a write costs at a distance: two words in one line of 64 bytes share it. A simulated machine fetches no pairs
+/// The cost of a write at a distance: two words in one line of 64 bytes share it. A simulated machine fetches no pairs
 /// of lines.
 pub fn cost(distance_bytes: u32) -> SharingCost {
     SharingCost { transfers: if distance_bytes < 64 { 2.0 } else { 0.0 }, alone_cycles: 20.0 }
@@ -118,7 +118,7 @@ impl SeriesProbe for Sharing {
     }
 }
 
-/// What a write takes while both write, and alone, without noise.
+/// Duration of a write while both write, and alone, without noise.
 pub fn price(stage: &dyn Pricing<'_>, cost: &SharingCost) -> (f64, f64) {
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let alone = cost.alone_cycles * stage.cycle_ns(from);
@@ -129,7 +129,7 @@ fn distance(spec: &TrialSpec) -> u32 {
     spec.parameters.number(names::DISTANCE).unwrap_or(f64::from(WORD)) as u32
 }
 
-/// What a pass says of the writes of both threads, in nanoseconds each.
+/// The results of a pass from the durations of writes in nanoseconds.
 fn observe(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
     let mut observed = Observed::default();
     let shared = (both_ns[0] + both_ns[1]) / 2.0;
@@ -151,11 +151,11 @@ mod perform {
     use crate::trial_context::RoleContext;
     use coretalk_model::{Flag, Picos};
 
-    /// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
     const PATIENCE: Picos = Picos::from_ms(5_000);
-    /// Of a pass, the share in which one thread writes alone.
+    /// Share of a pass in which one thread writes alone.
     const ALONE_SHARE: f64 = 0.25;
-    /// Writes between two looks at the clock: 5 µs alone, so that a look costs a few thousandths.
+    /// Writes between two clock reads: 5 µs alone, so that a read costs a few thousandths.
     const BATCH: u64 = 1024;
     /// Words of a page.
     const WORDS: usize = 512;
@@ -164,14 +164,12 @@ mod perform {
     #[repr(align(4096))]
     struct Page([AtomicU64; WORDS]);
 
-    /// What one thread did.
     #[derive(Debug, Clone, Copy, Default)]
     struct Written {
         writes: u64,
         ticks: u64,
     }
 
-    /// Performs one pass.
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let page = Box::new(Page([const { AtomicU64::new(0) }; WORDS]));
@@ -183,7 +181,7 @@ mod perform {
         let alone_ticks = span_ticks(ALONE_SHARE);
         let run_role = |role: &RoleContext<'_>| match role.number {
             0 => write(role, words[0], alone_ticks),
-            // It leaves at once: a sibling that waits would slow the writer down too.
+            // The other role leaves at once, since a waiting sibling would slow the writer down.
             _ => role.wait_for_all().map(|()| Written::default()),
         };
         let alone = context.run(limit, run_role, || ())?;
@@ -204,8 +202,8 @@ mod perform {
         let mut writes = 0;
         loop {
             for _ in 0..BATCH {
-                // Relaxed: nothing is handed over but the count itself. An addition and not a store, which would wait for
-                // its line in a buffer while the thread goes on.
+                // Relaxed: only the count itself is passed. An addition instead of a store, which would wait for its
+                // line in a buffer while the thread continues.
                 word.fetch_add(1, Relaxed);
             }
             writes += BATCH;

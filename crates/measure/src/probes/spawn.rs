@@ -1,4 +1,4 @@
-//! `spawn`: what it costs to start a thread or a process, and how long until it runs.
+//! `spawn`: the cost of starting a thread or a process, and the time until it runs.
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
@@ -18,7 +18,7 @@ use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, TrialFailure};
 
-/// What it costs to start a thread or a process, and how long until it runs.
+/// The cost of starting a thread or a process, and the time until it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Spawn;
 
@@ -30,7 +30,7 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "creation",
 };
 
-/// Samples of a trial where nothing was asked, as far as the budget allows.
+/// Default samples of a trial, as far as the budget allows.
 pub const SAMPLES: f64 = 10_000.0;
 
 const PARAMETERS: &[Parameter] = &[
@@ -47,7 +47,7 @@ const QUANTITIES: &[Quantity] = &[
         .in_table()
         .meaning("time until the first statement runs"),
     Quantity::events(names::JOIN, "join").in_table(),
-    // A difference with a sign, which no histogram holds.
+    // A signed difference, which no histogram holds.
     Quantity::value(names::AFTER_RETURN_NS, "C-B ns", Unit::Ns)
         .aggregate(Aggregate::MedianOverEvents("samples"))
         .in_table(),
@@ -61,7 +61,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(of_runtimes::COLLECTIONS, "collections"),
 ];
 
-/// What stands on simulated machines for the threads of runtimes: it is `pthread_create` that they call.
+/// Simulated stand-ins for threads of runtimes, which call `pthread_create`.
 const TWINS: &[Twin] = &[Twin::new("cpp:jthread", "thread", 1.0)];
 
 impl SeriesProbe for Spawn {
@@ -73,7 +73,7 @@ impl SeriesProbe for Spawn {
         trials(request)
     }
 
-    /// Paced: what a program pays that starts one now and then.
+    /// Paced creations, as in a program that starts one occasionally.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = trials(request)?;
         trials.retain(|trial| trial.parameters.number("pause_ns") != Some(0.0));
@@ -87,7 +87,7 @@ impl SeriesProbe for Spawn {
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        // A plan of another version may hold names that this one does not know.
+        // A plan of another version may hold unknown names.
         let config = Config::of(order.spec)?;
         creation::perform(context, order, &config)
     }
@@ -125,7 +125,7 @@ impl SeriesProbe for Spawn {
         observed
     }
 
-    /// No runtime is asked which came first of each creation.
+    /// Runtimes do not report which side came first.
     fn unknown_of_runtimes(&self) -> &'static [&'static str] {
         &[names::AFTER_RETURN_NS, names::CHILD_FIRST]
     }
@@ -148,10 +148,10 @@ impl SeriesProbe for Spawn {
     }
 }
 
-/// Back to back, and with a pause in which a CPU falls asleep.
+/// Back to back, and with a pause that lets a CPU enter an idle state.
 pub const PAUSES_NS: [f64; 2] = [0.0, 1e6];
 
-/// Kinds × pauses × places: the creator's own CPU, each pair that stands for a relation, anywhere.
+/// Kinds × pauses × placements: the creator's own CPU, each representative pair, and unbound.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let every = KINDS.map(Kind::name).join(",");
     let listed = request.options.text("kind").unwrap_or(&every);
@@ -189,8 +189,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 const PAGE_CYCLES: f64 = 4.0;
 const PAGES_PER_MIB: f64 = 256.0;
 
-/// What a creation of a kind does, in events of the machine. About what a desktop part of 4 GHz needs; the tool holds
-/// none of it against reality, it only has to be of the right kind.
+/// The cost of a creation in machine events: assumptions of the right kind, about a desktop CPU at 4 GHz, not validated
+/// by measurements.
 pub fn cost(kind: Kind) -> SpawnCost {
     let thread =
         SpawnCost { calls: 3.0, cycles: 30_000.0, ready: 0.8, begin_cycles: 4_000.0, end_cycles: 8_000.0 };
@@ -210,7 +210,7 @@ pub fn cost(kind: Kind) -> SpawnCost {
             SpawnCost { calls: 1.0, cycles: 1_200.0, ready: 0.5, begin_cycles: 300.0, end_cycles: 500.0 }
         }
         Kind::Fork => fork,
-        // The parent's memory is lent and not copied; it waits until the program has begun.
+        // The parent's memory is shared, not copied; the parent waits until the program has begun.
         Kind::PosixSpawn => {
             SpawnCost { calls: 8.0, cycles: 220_000.0, ready: 1.0, begin_cycles: 8_000.0, ..fork }
         }
@@ -218,7 +218,6 @@ pub fn cost(kind: Kind) -> SpawnCost {
     }
 }
 
-/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
     let cost = cost(config.kind);

@@ -1,11 +1,11 @@
-//! Every kernel between two threads: that it ends, proves its hand-overs and records. Times are of no interest here.
+//! Tests every kernel between two threads: it ends, verifies its hand-offs and records. Times are not tested.
 
 use crate::counter;
 use crate::kernel::Kernel;
 use crate::stage::{Guard, Halt, Line, Recorder, Stage};
 use crate::sync::AtomicU64;
 
-/// What one role left behind.
+/// The result of one role.
 struct Trace {
     ended: Result<(), Halt>,
     verified: u64,
@@ -20,7 +20,7 @@ enum Plan {
     Events { round_trips: u64, buckets: usize },
 }
 
-/// A tick that no kernel records: what a batch holds that was not written.
+/// A tick that no kernel records, so that unwritten batches show.
 const UNWRITTEN: u32 = u32::MAX - 1;
 
 fn act(
@@ -37,7 +37,7 @@ fn act(
     let (mut ticks, mut buckets, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
     let recorder = match plan {
         Plan::Batches { visits, round_trips } => {
-            // Never more than any test looks at: kernels write where there is room.
+            // No more than any test reads: kernels write only where there is room.
             ticks = vec![UNWRITTEN; if records { (places * visits as usize).min(1_000) } else { 0 }];
             Recorder::Batches { visits, round_trips, ticks: &mut ticks }
         }
@@ -60,9 +60,9 @@ mod threads {
     use crate::probes::latency_one_way::{Direction, OneWay};
     use std::time::Duration;
 
-    /// Enough for threads that share one CPU with others; nothing waits that long unless it hangs.
+    /// Enough for threads that share one CPU; only a hang waits this long.
     fn far_away() -> u64 {
-        // 2³⁵ ticks are 11 s at 3 GHz, and longer wherever the counter is slower.
+        // 2³⁵ ticks are 11 s at 3 GHz, and longer with a slower counter.
         counter::now_ticks() + (1 << 35)
     }
 
@@ -110,7 +110,7 @@ mod threads {
     fn every_kernel_counts_every_event() {
         for kernel in kernels() {
             let (places, round_trips) = (2, 5);
-            // One bucket: all events are beyond it, and kept.
+            // With one bucket all events go to `beyond`.
             let [own, other] = run_unhindered(kernel, places, 0, Plan::Events { round_trips, buckets: 1 });
             let expected = match kernel.id.as_str() {
                 "one-way" => 2 * round_trips,
@@ -147,7 +147,7 @@ mod threads {
 
     #[test]
     fn a_raised_stop_a_lost_partner_and_a_passed_deadline_end_both_sides() {
-        // Never done by itself: one batch of hours, or as many short ones.
+        // Never finishes by itself: one batch of hours, or as many short ones.
         let endless = [(1, u32::MAX), (u32::MAX, 1)];
         for kernel in kernels() {
             for (visits, round_trips) in endless {
@@ -189,10 +189,10 @@ mod loomed {
     use crate::probes::latency_xfer::XFER;
     use loom::sync::Arc;
 
-    /// Explores every order in which the memory model lets two threads run `visits` × `round_trips`.
+    /// Explores all executions of `visits` × `round_trips` that the memory model allows for two threads.
     fn explore(kernel: &'static Kernel, visits: u32, round_trips: u32) {
-        // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial
-        // ones to the thread that made the lines: each role gets to be the other.
+        // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial ones
+        // to the thread that made the lines: each role also runs on the other thread.
         for spawned in [0, 1] {
             loom::model(move || {
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
@@ -202,7 +202,7 @@ mod loomed {
                     let trace = act(kernel, role, lines, 1, 0, Plan::Batches { visits, round_trips }, &guard);
                     assert_eq!(trace.ended, Ok(()));
                     assert!(trace.buckets.is_empty() && trace.beyond.is_empty());
-                    // A stale stamp would give a difference far from the few steps of the counting clock.
+                    // A stale stamp would differ by far more than the few steps of the counting clock.
                     assert!(trace.ticks.iter().all(|&ticks| ticks < 1_000_000), "{:?}", trace.ticks);
                     trace.verified
                 };

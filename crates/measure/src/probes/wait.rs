@@ -1,4 +1,4 @@
-//! `wait`: what a way of waiting for another thread costs.
+//! `wait`: the cost of strategies for waiting for another thread.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod exchange;
@@ -30,7 +30,7 @@ use coretalk_model::{Flags, TrialFailure};
 pub(crate) use perform::loops;
 use trials::{Mode, Trial};
 
-/// What a way of waiting for another thread costs.
+/// The cost of a strategy for waiting for another thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait;
 
@@ -175,7 +175,7 @@ impl SeriesProbe for Wait {
     }
 }
 
-/// Remarks and doubts that follow from what is measured and where.
+/// Flags that follow from the strategies and the placement.
 fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     let mut flags = Flags::NONE;
     if shared && trial.strategies().any(StrategyKind::keeps_cpu) {
@@ -187,16 +187,15 @@ fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     flags
 }
 
-/// Round trips of a pass: a host does millions in the same time, which would tell nothing more here.
+/// Simulated round trips per pass: a host does millions in the same time, which would add no information here.
 const TRIPS: f64 = 4_000.0;
-/// The most that a pass performs, where more are asked for.
+/// Maximum simulated round trips, if more are requested.
 const MAX_TRIPS: f64 = 50_000.0;
-/// Batches of calls, or pieces of work, of a pass.
+/// Batches of calls, or pieces of work, per pass.
 const BATCHES: f64 = 256.0;
-/// What a loop does beside the trip and two pairs of reads: it counts.
+/// Cost of the loop in addition to the trip and two pairs of clock reads: counting.
 pub const RECORDING_NS: f64 = 5.0;
 
-/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let trial = Trial::of(order.spec)?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
@@ -219,7 +218,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
 fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs: &[WaitCost; 2]) -> Observed {
     let busy = StrategyKind::Busy.cost();
     let bare = wait::price(stage, [&costs[0], &costs[1]]);
-    // Without the strategy on both sides, where it alternates.
+    // For `alternate`: the trip without the strategy on both sides.
     let plain = wait::price(stage, [&busy, &busy]);
     let views: &[&str] = match mode {
         Mode::Alternate => &[names::HINT, names::PLAIN],
@@ -293,7 +292,7 @@ fn clock(stage: &mut dyn Pricing<'_>) -> Observed {
     observed
 }
 
-/// The mean of some events of this length.
+/// The mean of several events of this length.
 fn mean(stage: &mut dyn Pricing<'_>, ns: f64) -> f64 {
     (0..BATCHES as u32).map(|_| stage.event(ns)).sum::<f64>() / BATCHES
 }

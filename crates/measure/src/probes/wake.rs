@@ -1,4 +1,4 @@
-//! `wake`: how long until a thread that waits in a primitive runs again.
+//! `wake`: the time until a thread that waits in a primitive runs again.
 
 mod catalogue;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -34,7 +34,7 @@ pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use exchange::loops;
 
-/// How long until a thread that waits in a primitive runs again.
+/// The time until a thread that waits in a primitive runs again.
 #[derive(Debug, Clone, Copy)]
 pub struct Wake;
 
@@ -46,54 +46,54 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "wake_up",
 };
 
-/// How long the waiter waits before it is woken, in nanoseconds. Idle loops that poll hide what a longer wait costs:
-/// a guest may poll 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
+/// Default times in nanoseconds for which the waiter waits before it is woken. Polling idle loops hide the cost of a
+/// longer wait: a guest may poll for 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
 pub const GAPS_NS: [f64; 3] = [20e3, 1e6, 20e6];
-/// Each gap is up to so much shorter or longer, so that nothing periodic falls into step.
+/// Relative variation of a gap, to avoid synchronisation with periodic events.
 const GAP_JITTER: f64 = 0.25;
-/// More wake-ups before they were sent than this share of all cast doubt on the others.
+/// Maximum share of wake-ups that seem to precede their sending; above it the others are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
-/// The gap of the ladder: beyond what idle loops poll.
+/// The gap of the ladder, longer than idle loops poll.
 pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
-/// The gap of a map of pairs: after a short one the hand-over is not hidden behind the way out of an idle state, which
-/// takes as long on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
+/// The gap of a map of pairs: a short one, so that the hand-off is not hidden by the exit from an idle state, which
+/// takes the same time on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];
-/// A pass may take so much longer than asked before it is given up: a host may hold both CPUs for long.
+/// Extra time of a pass before it is given up, since a host may deschedule both CPUs for long.
 #[cfg(all(target_os = "linux", not(miri)))]
 const PATIENCE: Picos = Picos::from_ms(5_000);
-/// More pairs than this are a map.
+/// More pairs than this form a map.
 const FEW_PAIRS: usize = 8;
-/// Rounds that a pass has at least, however long they take.
+/// Minimum rounds per pass, however long they take.
 const MIN_ROUNDS: u64 = 3;
-/// The name of going to sleep for a millisecond.
+/// The name for sleeping for a millisecond.
 const SLEEP: &str = "sleep-1ms";
 const SLEEP_NS: u64 = 1_000_000;
-/// Samples of a trial where nothing was asked, as far as the budget allows.
+/// Default samples of a trial, as far as the budget allows.
 pub const SAMPLES: f64 = 50_000.0;
 
-/// Names of a trial: its idle gap, and its distributions.
+/// Names of a trial's idle gap and quantities.
 pub mod names {
-    /// How long the waiter waits before it is woken.
+    /// Time for which the waiter waits before it is woken.
     pub const GAP_NS: &str = "gap_ns";
-    /// The waiter had slept, and it is proven.
+    /// The waiter had provably slept.
     pub const SLEPT: &str = "slept";
-    /// It had not, or it cannot be proven.
+    /// The waiter had not slept, or there is no proof.
     pub const HOT: &str = "hot";
-    /// Some had and some had not, and which is not known of each: of the waiter of a runtime the system counts in all.
+    /// Some waits slept and some did not: for a runtime's waiter the system only counts the total.
     pub const MIXED: &str = "mixed";
-    /// What the waker was kept from going on.
+    /// Time by which the waker was delayed.
     pub const WAKER: &str = "waker";
-    /// The first wake-up of each pass: cold.
+    /// The first wake-up of each pass, which is cold.
     pub const FIRST: &str = "first";
-    /// Until the first of many goes on, …
+    /// Time until the first of many waiters continues.
     pub const FIRST_OF_ALL: &str = "first-of-all";
-    /// … and until the last.
+    /// Time until the last of many waiters continues.
     pub const LAST_OF_ALL: &str = "last-of-all";
-    /// The option that binds neither thread to one CPU.
+    /// The option that leaves both threads unbound.
     pub const UNPINNED: &str = "unpinned";
-    /// One operation with nobody there.
+    /// One operation without a waiter.
     pub const ALONE_NS: &str = "alone_ns";
-    /// Before the name of an idle state: how often CPUs of the trial went into it.
+    /// Prefix of an idle state's name: the number of times that the trial's CPUs entered it.
     pub const IDLE: &str = "idle_";
 }
 
@@ -103,14 +103,15 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(MASK, MASK),
 ];
 
-/// The share of the wake-ups after which the waiter ran there. Wake-ups of one pass depend on each other, so passes count.
+/// The share of wake-ups after which the waiter ran at this place. Wake-ups of one pass are dependent, so it is taken
+/// over passes.
 const fn share_of(place: RanOn) -> Quantity {
     Quantity::value(place.share(), place.title(), Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::ShareOverPasses)
 }
 
-/// Everything that the exchange through a primitive can say.
+/// All quantities of an exchange through a primitive.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::SLEPT, "slept")
         .headline(0)
@@ -149,7 +150,7 @@ impl SeriesProbe for Wake {
         catalogue::trials(request)
     }
 
-    /// After a gap that idle loops poll through, and after one that they do not.
+    /// Gaps with polling idle loops, and gaps longer than they poll.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = catalogue::trials(request)?;
         trials.retain(|trial| trial.parameters.number(names::GAP_NS) != Some(GAPS_NS[2]));
@@ -216,14 +217,14 @@ impl SeriesProbe for Wake {
     }
 }
 
-/// One pass of the exchange through a primitive, for probes that need it under other parameters.
+/// One pass of the exchange through a primitive, also for probes that use it with other parameters.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(super) fn perform(
     name: &str,
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    // A wake-up that is slow has woken the CPU as well: the kernel says from what.
+    // A slow wake-up includes the CPU's exit from an idle state, which the kernel's counts identify.
     let before = IdleStates::now(context.cpus());
     let mut observed = exchange::perform(name, context, order)?;
     for (state, entries) in IdleStates::now(context.cpus()).since(&before) {
@@ -232,7 +233,6 @@ pub(super) fn perform(
     Ok(observed)
 }
 
-/// A fresh primitive.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn make<P: Primitive>() -> Result<P, TrialFailure> {
     P::new().map_err(|error| {
@@ -240,7 +240,6 @@ fn make<P: Primitive>() -> Result<P, TrialFailure> {
     })
 }
 
-/// The exchange on a simulated machine.
 pub(super) fn simulate(
     name: &str,
     stage: &mut dyn Pricing<'_>,
@@ -263,16 +262,16 @@ pub(super) fn simulate(
     })
 }
 
-/// What both roles counted in one pass.
+/// The counts of both roles in one pass.
 #[derive(Debug, Default)]
 struct Tallies {
     slept: Tally,
     hot: Tally,
     waker: Tally,
     first: Tally,
-    /// Wake-ups that seem to have come before they were sent: the counters of the CPUs lie apart.
+    /// Wake-ups that seem to precede their sending, because the CPUs' counters differ.
     negative: u64,
-    /// Where the waiter ran relative to the waker, where they are not bound, in the order of [`RanOn::ALL`].
+    /// Positions of an unbound waiter relative to the waker, in the order of [`RanOn::ALL`].
     places: [u64; 4],
 }
 
@@ -286,12 +285,12 @@ impl Tallies {
         }
     }
 
-    /// Counts where a waiter ran that was woken.
+    /// Counts the position of a woken waiter.
     fn place(&mut self, place: RanOn) {
         self.places[place as usize] += 1;
     }
 
-    /// What is known of the pass; of `possible` places, in the order of [`RanOn::ALL`], also their shares.
+    /// The results of the pass, with the shares of `possible` positions, in the order of [`RanOn::ALL`].
     fn observed(&self, rate: coretalk_model::TickRate, possible: [bool; 4]) -> Observed {
         let mut observed = Observed::default();
         observed.histogram(names::SLEPT, self.slept.histogram(rate));
@@ -301,7 +300,7 @@ impl Tallies {
         let judged = self.slept.len() + self.hot.len();
         observed.count("samples", judged);
         observed.count("negative", self.negative);
-        // What lies so near to the offset of the counters is moved by it.
+        // Times this close to the offset of the counters are distorted by it.
         if self.negative as f64 > NEGATIVE_SHARE * judged as f64 {
             observed.flags.set(coretalk_model::Flag::TscUnsync);
         }

@@ -1,4 +1,4 @@
-//! What the threads of one pass say, and what follows from it.
+//! The observations of the threads of one pass, and the results derived from them.
 
 use super::trials::Config;
 use crate::counters::catalogue::MethodKind;
@@ -7,39 +7,39 @@ use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram, TickRate};
 
-/// What one thread says.
+/// The observation of one thread.
 #[derive(Debug, Default)]
 pub struct Observation {
-    /// Additions from its start to its end, the time before and after its window included.
+    /// Additions from start to end, including those before and after the window.
     pub added: u64,
-    /// Runs of additions by this thread with none of another in between; counted from its start to its end.
+    /// Uninterrupted runs of additions by this thread, from start to end.
     pub runs: u64,
     /// Whether the order of additions is known.
     pub ordered: bool,
-    /// Operations in its window, reads among them.
+    /// Operations in the window, including reads.
     pub operations: u64,
-    /// When its window began and ended, in ticks.
+    /// Start and end of the window, in ticks.
     pub window: [u64; 2],
-    /// Operations in each millisecond of its window.
+    /// Operations in each millisecond of the window.
     pub parts: Vec<u32>,
-    /// CPU time in its window.
+    /// CPU time in the window.
     pub cpu_ns: Option<u64>,
-    /// Switches in its window: given away, taken.
+    /// Voluntary and involuntary context switches in the window.
     pub switches: Option<[u32; 2]>,
-    /// How long it took to get in, where that was timed.
+    /// Acquisition times, in the phase that times them.
     pub acquire: Option<Tally>,
 }
 
 /// Memory at the end of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// What stands there.
+    /// Final value of the number.
     pub total: u64,
-    /// Whether everything else that must hold did.
+    /// Whether all other invariants held.
     pub sound: bool,
 }
 
-/// Notes what the pass without a clock in its loop says.
+/// Records the results of the phase without a clock in its loop.
 pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRate) {
     let secs = |one: &Observation| rate.ns((one.window[1] - one.window[0]) as f64) / 1e9;
     let each: Vec<f64> = observations.iter().map(|one| one.operations as f64 / secs(one)).collect();
@@ -53,7 +53,7 @@ pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRa
     observed.value(names::SHARE_MIN, slowest / all);
     observed.value(names::SHARE_MAX, fastest / all);
     observed.value(names::JAIN, jain(each.iter().copied()));
-    // The last part of a window is not whole.
+    // The last part of a window is incomplete.
     let whole = observations.iter().map(|one| one.parts.len().saturating_sub(1)).min().unwrap_or(0);
     let parts = (0..whole).map(|part| jain(observations.iter().map(|one| f64::from(one.parts[part]))));
     let parts: Vec<f64> = parts.filter(|jain| jain.is_finite()).collect();
@@ -80,7 +80,7 @@ pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRa
     }
 }
 
-/// Notes how long it took to get in, from the pass that times that.
+/// Records acquisition times from the phase that times them.
 pub fn acquired(observed: &mut Observed, observations: &[Observation], rate: TickRate) {
     let mut all = Histogram::new();
     for tally in observations.iter().filter_map(|one| one.acquire.as_ref()) {
@@ -89,7 +89,7 @@ pub fn acquired(observed: &mut Observed, observations: &[Observation], rate: Tic
     observed.histogram(names::ACQUIRE, all);
 }
 
-/// Holds memory against what the threads say that they added; both phases of a pass.
+/// Compares memory with the additions that the threads counted, over both phases of a pass.
 pub fn verify(observed: &mut Observed, config: &Config, phases: &[(&[Observation], Memory)]) {
     let made: u64 = phases.iter().flat_map(|(observations, _)| *observations).map(|one| one.added).sum();
     let found: u64 = phases.iter().map(|(_, memory)| memory.total).sum();
@@ -107,7 +107,7 @@ pub fn verify(observed: &mut Observed, config: &Config, phases: &[(&[Observation
     }
 }
 
-/// Jain, Chiu and Hawe (1984): 1 where all have the same, 1/n where one has all.
+/// Fairness index of Jain, Chiu and Hawe (1984): 1 for equal shares, 1/n if one thread has all.
 fn jain(each: impl Iterator<Item = f64> + Clone) -> f64 {
     let (sum, squares, threads) = each.fold((0.0, 0.0, 0.0), |(sum, squares, threads), rate| {
         (sum + rate, squares + rate * rate, threads + 1.0)

@@ -1,5 +1,5 @@
-//! One pass of a trial on threads of this machine: once without a clock in the loop, once with; and work of a known length,
-//! which a thread does inside and beside the critical section.
+//! One pass of a trial on threads of this machine: one phase without a clock in the loop and one with; and the
+//! calibrated work that a thread does inside and outside the critical section.
 
 use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::Config;
@@ -27,36 +27,34 @@ use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-/// A pass may take so much longer than asked before it is given up: threads that spin on shared CPUs hand over once in
-/// a time slice.
+/// Extra time of a pass before it is given up, since threads that spin on shared CPUs hand off once per quantum.
 const PATIENCE: Picos = Picos::from_ms(5_000);
-/// … and so much longer for each thread on the CPU that has most of them: about ten time slices of 3 ms, in which each meets
+/// Additional patience per thread on the most crowded CPU: about ten quanta of 3 ms, in which each thread starts with
 /// the others, works and leaves.
 const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
-/// Of a pass, the share of the phase that times how long it takes to get in.
+/// Share of a pass for the phase that times acquisitions.
 const STAMPED_SHARE: f64 = 0.25;
-/// Of a phase, what threads do before their windows begin, at most 5 ms: then all are under load.
+/// Warm-up of a phase as a share, at most 5 ms, so that all threads are loaded when the windows begin.
 const WARM_SHARE: f64 = 0.1;
 const MAX_WARM_NS: f64 = 5e6;
-/// Operations between two looks at the clock take about so long: a look costs 0.2 % of that.
+/// Duration of operations between two clock reads: a read costs 0.2 % of it.
 const BATCH_NS: f64 = 10_000.0;
 const MAX_BATCH: u32 = 1 << 20;
 const MAX_SHARED: u32 = 8;
-/// Fairness is told in windows of so long, too.
+/// Length of the windows for fairness over short times.
 const PART_NS: f64 = 1e6;
-/// Why so many threads cannot be had here.
+/// The reason why this many threads are unavailable.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     room::lacking_for_threads(spec.placement.len())
 }
 
-/// Performs one pass.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    // A plan of another version may hold names that this one does not know.
+    // A plan of another version may hold unknown names.
     let config = Config::of(order.spec)?;
     with(config.method.kind, Pass { context, config, span: order.span })
 }
 
-/// Where the loops of a thread lie that adds with a method: without a clock, and with one around each addition.
+/// Addresses of a thread's loops for a method: without a clock, and with one around each addition.
 pub fn loops(method: MethodKind) -> [usize; 2] {
     struct Loops;
     impl Task for Loops {
@@ -68,13 +66,13 @@ pub fn loops(method: MethodKind) -> [usize; 2] {
     with(method, Loops)
 }
 
-/// Something to be done with a counter that is known by name only.
+/// Generic code for a counter that is known only by name.
 trait Task {
     type Output;
     fn of<C: Counter>(self) -> Self::Output;
 }
 
-/// Each counter is compiled into loops of its own.
+/// Runs a task with the counter of a method, each compiled into loops of its own.
 fn with<T: Task>(method: MethodKind, task: T) -> T::Output {
     match method {
         MethodKind::FetchAdd => task.of::<FetchAdd>(),
@@ -98,17 +96,14 @@ fn with<T: Task>(method: MethodKind, task: T) -> T::Output {
     }
 }
 
-/// One pass, whatever the counter.
+/// One pass with any counter.
 pub struct Pass<'a> {
-    /// The threads.
     pub context: &'a TrialContext<'a>,
-    /// What they do.
     pub config: Config,
-    /// How long.
     pub span: Picos,
 }
 
-/// How one phase goes.
+/// The timing of one phase.
 struct Plan {
     sections_ticks: [f64; 2],
     warm_ticks: u64,
@@ -117,12 +112,12 @@ struct Plan {
     part_ticks: u64,
 }
 
-/// What the threads tell each other.
+/// State shared by the threads.
 #[derive(Default)]
 struct Shared {
-    /// Steps of the critical and of the parallel section, as the first thread has measured them.
+    /// Steps of the critical and the parallel section, calibrated by the first thread.
     steps: Apart<[AtomicU64; 2]>,
-    /// Threads whose windows are over.
+    /// Number of threads whose windows are over.
     over: Apart<AtomicU64>,
 }
 
@@ -134,7 +129,6 @@ impl Task for Pass<'_> {
 }
 
 impl Pass<'_> {
-    /// Performs it with this counter.
     pub fn perform<C: Counter>(&self) -> Result<Observed, TrialFailure> {
         let rate = self.context.rate();
         let (plain, memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
@@ -149,7 +143,7 @@ impl Pass<'_> {
         Ok(observed)
     }
 
-    /// Threads on the CPU that has most of them.
+    /// Threads on the most crowded CPU.
     fn crowd(&self) -> u64 {
         let mut threads: BTreeMap<CpuId, u64> = BTreeMap::new();
         for &cpu in self.context.cpus() {
@@ -180,14 +174,14 @@ impl Pass<'_> {
         let run_role = |role: &RoleContext<'_>| {
             act::<C, STAMPED>(role, &counter.0, &shared, &plan, setup.threads as u64)
         };
-        // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
+        // A lock holder releases the lock before it checks whether to continue, so no thread sleeps forever.
         let observations = self.context.run(limit, run_role, || ())?;
         Ok((observations, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
     }
 }
 
-/// One thread: warms up, is measured, and stays under load until the windows of all are over.
-/// Not inlined, so that the code that `probes --asm` shows is the code that ran.
+/// One thread: warms up, measures, and keeps up the load until the windows of all are over. Not inlined, so that the
+/// code that `probes --asm` shows is the code that ran.
 #[inline(never)]
 fn act<C: Counter, const STAMPED: bool>(
     role: &RoleContext<'_>,
@@ -199,14 +193,14 @@ fn act<C: Counter, const STAMPED: bool>(
     if role.number == 0 {
         let step = step_ticks();
         for (steps, ticks) in shared.steps.iter().zip(plan.sections_ticks) {
-            // Relaxed: the start line orders this before what the others read.
+            // Relaxed: the barrier orders this before the reads of the others.
             steps.store((ticks / step).round() as u64, Relaxed);
         }
     }
     let mut observation = Observation {
         acquire: STAMPED.then(Tally::new),
         ordered: true,
-        // Twice the window: a thread that shares its CPU is late.
+        // Twice the window, since a thread that shares its CPU may end late.
         parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),
         ..Observation::default()
     };
@@ -241,25 +235,25 @@ fn act<C: Counter, const STAMPED: bool>(
     observation.cpu_ns = cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
     let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
     observation.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
-    // AcqRel and Acquire: who sees the last window over may leave; nothing else hangs on it.
+    // AcqRel and Acquire: a thread that sees the last window over may leave; no other data depends on it.
     shared.over.fetch_add(1, AcqRel);
     while shared.over.load(Acquire) < threads {
         hand.work::<false>(batch, &mut observation)?;
         last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
-        // Whoever has the same CPU may not have had its window yet.
+        // A thread on the same CPU may not have had its window yet.
         role.give_way();
     }
     Ok(observation)
 }
 
-/// What a thread works with.
+/// The working state of a thread.
 struct Hand<'a, 'b, C: Counter + 'a> {
     role: &'a RoleContext<'b>,
     counter: &'a C,
     handle: C::Handle<'a>,
     critical: u32,
     parallel: u32,
-    /// The number that the next addition finds if nobody else adds in between.
+    /// The number that the next addition finds if no other thread adds in between.
     next: u64,
 }
 
@@ -303,14 +297,14 @@ impl<C: Counter> Hand<'_, '_, C> {
         Ok(())
     }
 
-    /// Looks at the clock and chooses how much to do until the next look.
+    /// Reads the clock and adapts the batch until the next read.
     #[inline(always)]
     fn choose_batch(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
         let now = counter::now_ticks();
         self.role.guard.check_at(now)?;
         let took = now.saturating_sub(last);
         if took < batch_ticks / 2 {
-            // Threads that share CPUs may have to wait for time slices with every single operation.
+            // Threads that share CPUs may wait for a quantum with every single operation.
             *batch = batch.saturating_mul(2).min(if self.role.shared { MAX_SHARED } else { MAX_BATCH });
         } else if took > batch_ticks * 2 {
             *batch = (*batch / 2).max(1);
@@ -319,12 +313,12 @@ impl<C: Counter> Hand<'_, '_, C> {
     }
 }
 
-/// Steps of one run of the calibration: tens of microseconds.
+/// Steps of one calibration run: tens of microseconds.
 const STEPS: u32 = 20_000;
-/// Runs of which the fastest counts: an interrupt lengthens one, never shortens it.
+/// Calibration runs; the fastest counts, since an interrupt can only lengthen one.
 const RUNS: usize = 5;
 
-/// Works so many steps. Each depends on the one before, so that their time adds up, and touches registers only.
+/// Executes this many dependent steps in registers only, so that their times add up.
 #[inline(always)]
 pub fn work(steps: u32) {
     if steps == 0 {
@@ -332,13 +326,13 @@ pub fn work(steps: u32) {
     }
     let mut value = black_box(1u64);
     for _ in 0..steps {
-        // The multiplier of Knuth's MMIX generator: no compiler shortens the chain.
+        // The multiplier of Knuth's MMIX generator; no compiler shortens the chain.
         value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     }
     black_box(value);
 }
 
-/// What one step takes here and now, in ticks.
+/// Duration of one step here and now, in ticks.
 pub fn step_ticks() -> f64 {
     let runs = (0..RUNS).map(|_| {
         let began = counter::start();

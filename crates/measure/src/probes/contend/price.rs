@@ -1,4 +1,4 @@
-//! What a trial costs on a simulated machine.
+//! The cost of a trial on a simulated machine.
 
 use super::trials::Config;
 use crate::counters::catalogue::MethodKind;
@@ -12,19 +12,19 @@ use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram};
 use std::collections::BTreeSet;
 
-/// Operations of a pass that are simulated one by one; what follows is more of the same.
+/// Operations simulated one by one; the rest of the pass is extrapolated.
 const SIMULATED: u64 = 4_000;
-/// Of a pass, the share that times how long it takes to get in.
+/// Share of a pass for the phase that times acquisitions.
 const STAMPED_SHARE: f64 = 0.25;
 
-/// What one operation of a method does, in events of the machine.
+/// The cost of one operation of a method in machine events.
 ///
-/// Beside each stands what was measured on two CPUs of an AMD EPYC guest (3.7 GHz, a hop of 27.6 ns, nothing else running),
-/// without sections: nanoseconds an operation of a thread alone, with two threads, and operations of a thread in a row
-/// (docs/evidence.md, "Contention"). A hop is a read and a write of a line, so that taking a line at once is less than one.
-/// What more than two threads do was not seen on hardware: it follows from the same numbers.
+/// Comments give the measurements on two CPUs of an AMD EPYC guest (3.7 GHz, a hop of 27.6 ns, nothing else running),
+/// without sections: ns per operation with one thread, with two threads, and the length of runs of one thread
+/// (docs/evidence.md, "Contention"). A hop is a read and a write of a line, so taking a line at once costs less than
+/// one. The behaviour of more than two threads was not measured and is derived from the same numbers.
 pub fn cost(method: MethodKind) -> ContendCost {
-    // 1.95, 10.4; runs of 4.8: the owner goes on while another's request is on its way.
+    // 1.95, 10.4; runs of 4.8: the owner continues while another's request is on its way.
     let line = ContendCost {
         transfers: 0.6,
         disturbed: 0.0,
@@ -34,9 +34,9 @@ pub fn cost(method: MethodKind) -> ContendCost {
         release_calls: 0.0,
         keeps_out: false,
     };
-    // Of tas. 2.77, 23.5; runs of 5.2. Who waits takes the line for every attempt.
+    // tas: 2.77, 23.5; runs of 5.2. A waiting thread takes the line for every attempt.
     let spin = ContendCost { transfers: 0.7, disturbed: 0.23, alone_cycles: 10.2, keeps_out: true, ..line };
-    // Of std-mutex. 4.8, 71; runs of 3.9. Who waits reads the word, so that the owner has to fetch it back.
+    // std-mutex: 4.8, 71; runs of 3.9. A waiting thread reads the word, so that the owner has to fetch it back.
     let sleep = ContendCost {
         transfers: 1.5,
         disturbed: 1.0,
@@ -47,7 +47,7 @@ pub fn cost(method: MethodKind) -> ContendCost {
     };
     match method {
         MethodKind::FetchAdd => line,
-        // 2.8, 26; runs of 2.2. Attempts that fail take the line as well.
+        // 2.8, 26; runs of 2.2. Failed attempts take the line as well.
         MethodKind::CasLoop => {
             ContendCost { transfers: 0.75, alone_cycles: 10.3, turn: Turn::Nearest(2), ..line }
         }
@@ -55,7 +55,7 @@ pub fn cost(method: MethodKind) -> ContendCost {
         MethodKind::CasBackoff => {
             ContendCost { transfers: 2.5, alone_cycles: 10.7, turn: Turn::Nearest(10), ..line }
         }
-        // 5.2, 24.9; runs of 9.1. Who waits backs off, and reads seldom.
+        // 5.2, 24.9; runs of 9.1. A waiting thread backs off and reads rarely.
         MethodKind::ParkingLotMutex => ContendCost {
             disturbed: 0.1,
             looks_ns: 1_500.0,
@@ -66,7 +66,8 @@ pub fn cost(method: MethodKind) -> ContendCost {
         // 4.5, 68; runs of 4.2.
         MethodKind::ReadersWriter => ContendCost { disturbed: 0.9, alone_cycles: 16.5, ..sleep },
         MethodKind::StdMutex => sleep,
-        // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word has changed by the time the kernel looks.
+        // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word has changed by the time the kernel
+        // checks it.
         MethodKind::PthreadMutex => ContendCost {
             disturbed: 0.38,
             looks_ns: 500.0,
@@ -75,15 +76,15 @@ pub fn cost(method: MethodKind) -> ContendCost {
             ..sleep
         },
         MethodKind::Tas => spin,
-        // 2.8, 22; runs of 5.1. Read, then exchanged.
+        // 2.8, 22; runs of 5.1. A read, then an exchange.
         MethodKind::Ttas => ContendCost { transfers: 1.0, disturbed: 0.12, ..spin },
-        // 2.8, 65; runs of 1. Both words lie on one line.
+        // 2.8, 65; runs of 1. Both words are on one line.
         MethodKind::Ticket => ContendCost { transfers: 1.1, disturbed: 0.0, turn: Turn::Arrival, ..spin },
-        // 4.7, 120; runs of 1. The end of the queue, and the node of the one before.
+        // 4.7, 120; runs of 1. Accesses the tail of the queue and the node of the predecessor.
         MethodKind::Mcs => {
             ContendCost { transfers: 2.0, disturbed: 0.0, alone_cycles: 17.3, turn: Turn::Arrival, ..spin }
         }
-        // 4.4, 29.5; runs of 3.4. 12 hints of some 10 ns and four yields of some 100 come before a sleep.
+        // 4.4, 29.5; runs of 3.4. 12 hints of about 10 ns and four yields of about 100 ns precede a sleep.
         MethodKind::FlagWait => ContendCost {
             transfers: 1.1,
             disturbed: 0.0,
@@ -92,13 +93,13 @@ pub fn cost(method: MethodKind) -> ContendCost {
             looks_ns: 500.0,
             ..sleep
         },
-        // 241, 234; runs of 1.1, and no sleep: the kernel is called when the flag is free again.
+        // 241, 234; runs of 1.1, and no sleep: the flag is free again by the time the kernel checks it.
         MethodKind::FlagWaitAlways => ContendCost { looks_ns: 500.0, release_calls: 1.0, ..sleep },
         // 8.3, 52; runs of 1.7.
         MethodKind::Wide => {
             ContendCost { transfers: 1.3, alone_cycles: 30.5, turn: Turn::Nearest(2), ..line }
         }
-        // 0.29, 0.31. Not a line to wait for: it travels with nothing else, and its additions overlap.
+        // 0.29, 0.31. No shared line: independent additions overlap.
         MethodKind::PerThread => ContendCost { transfers: 0.0, alone_cycles: 1.1, turn: Turn::Apart, ..line },
         // 0.27, 1.4. A store that has been waiting for its line overwrites what was stored meanwhile.
         MethodKind::Racy => {
@@ -107,10 +108,10 @@ pub fn cost(method: MethodKind) -> ContendCost {
     }
 }
 
-/// The sections as a method has them: one that keeps nobody out does all of its work beside the others.
+/// The sections of a method: without mutual exclusion all work is parallel.
 pub fn sections(config: &Config) -> Sections {
     let [critical_ns, parallel_ns] = config.sections_ns;
-    // Readers keep no reader out: what they do inside is done beside each other.
+    // Readers exclude no reader, so their critical section is parallel.
     let shared_ns = critical_ns * config.read_share;
     let [critical_ns, parallel_ns] = [critical_ns - shared_ns, parallel_ns + shared_ns];
     match config.method.locks {
@@ -119,7 +120,6 @@ pub fn sections(config: &Config) -> Sections {
     }
 }
 
-/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
     let config = Config::of(order.spec)?;
@@ -134,7 +134,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     });
     let held_ns = stage.pass(span_ns.max(plain.elapsed_ns));
     let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
-    // Where nobody waits for anybody, and where additions are lost, there is no order to speak of.
+    // Without contention, or with lost additions, there is no defined order.
     let ordered = cost.turn != Turn::Apart && config.method.kind != MethodKind::Racy;
     note(&mut observed, &plain, ordered, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
     let mut acquire = Histogram::new();
@@ -143,11 +143,11 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     for (role, (&busy_ns, &sleeps)) in plain.busy_ns.iter().zip(&plain.sleeps).enumerate() {
         stage.spend(role, busy_ns, sleeps as u32);
     }
-    // Those that only read add nothing.
+    // Readers add nothing.
     let made = (observed.numbers.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
     let lost = match config.method.kind {
-        // Who wants the line while another adds reads what that one is about to replace, so that one of the two additions
-        // is lost; of threads that read the same value all but one store in vain.
+        // A thread that wants the line while another adds reads the value that is about to be replaced, so one of the
+        // two additions is lost; of threads that read the same value all but one store in vain.
         MethodKind::Racy if plain.operations.len() > 1 => {
             let threads = plain.operations.len() as u64;
             (made * plain.crossed / plain.total().max(1)).min(made * (threads - 1) / threads)
@@ -166,7 +166,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     Ok(observed)
 }
 
-/// What follows from the simulated operations, `times` of which fill the pass.
+/// Records the results of the simulated operations, repeated `times` to fill the pass.
 fn note(observed: &mut Observed, plain: &Contended, ordered: bool, times: f64, whole_ns: f64) {
     let (made, threads) = (plain.total() as f64, plain.operations.len() as f64);
     let per_s = made * times / whole_ns * 1e9;

@@ -1,4 +1,4 @@
-//! What a pass of a runtime found out about contention.
+//! Results of a runtime's pass on contention.
 
 use super::observation::{Observation, rates};
 use crate::adapters::pass::{Pass, RoleShare};
@@ -6,7 +6,7 @@ use coretalk_model::TickRate;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 
-/// What a pass found out: by the definitions of the methods that this program performs itself.
+/// Converts a runtime's pass, with the definitions of this program's own methods.
 pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     let of = |share: &RoleShare| Observation {
@@ -20,9 +20,9 @@ pub fn result(pass: &Pass) -> Observed {
     rates(&mut observed, &observations, TickRate { hz: 1e9 });
     let added: u64 = pass.shares.iter().map(|share| share.added).sum();
     observed.count(names::EXPECTED, added);
-    // A pass in which the number in memory is another one is no pass.
+    // The adapter has checked the sum: a pass with a wrong number in memory is rejected.
     observed.count(names::FINAL, added);
-    // The system counts from the start of a pass to its end, and not in the windows.
+    // The system's counts cover the whole pass, not the windows.
     let per_addition = |count: u64| count as f64 / added as f64;
     if let Some(cpu_ns) = pass.cpu_ns() {
         observed.value(names::CPU_NS, per_addition(cpu_ns));

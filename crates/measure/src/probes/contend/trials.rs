@@ -6,36 +6,35 @@ use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
-/// What is measured where nothing was asked: one of each kind, between the lower and the upper bound.
+/// Default methods: one of each kind, and the lower and the upper bound.
 const DEFAULT: &str = "fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread";
-/// Critical and parallel section where none were asked for, in nanoseconds: what programs do, and the unrealistic case
-/// beside it.
+/// Default lengths of critical and parallel section in nanoseconds: a realistic case and the extreme case without work.
 pub const SECTIONS_NS: [[f64; 2]; 2] = [[50.0, 500.0], [0.0, 0.0]];
-/// The longest section, in nanoseconds: a pass must hold many.
+/// Maximum section length in nanoseconds, so that a pass holds many.
 pub const MAX_SECTION_NS: f64 = 1e6;
-/// The most threads of a trial.
+/// Maximum threads of a trial.
 pub const MAX_THREADS: u32 = 4_096;
-/// Up to so many CPUs every number of threads is measured; beyond, powers of two.
+/// Up to this many CPUs every number of threads is measured; above, powers of two.
 const FEW_CPUS: usize = 8;
-/// Orders in which threads take CPUs.
+/// Orders in which threads are assigned to CPUs.
 pub const ARRANGEMENTS: [&str; 4] = ["compact-core", "compact-smt", "scatter-l3", "scatter-node"];
 
-/// The parameters of one trial, read.
+/// The parsed parameters of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
-    /// How the number is changed.
+    /// The method of changing the number.
     pub method: &'static Method,
-    /// The critical and the parallel section.
+    /// Lengths of the critical and the parallel section.
     pub sections_ns: [f64; 2],
-    /// The share of operations that only read.
+    /// Share of operations that only read.
     pub read_share: f64,
 }
 
 impl Config {
-    /// Reads the parameters of a trial.
+    /// Parses the parameters of a trial.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first invalid parameter.
     pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
@@ -46,17 +45,17 @@ impl Config {
         })
     }
 
-    /// Whether threads that wait stay awake.
+    /// Whether waiting threads spin.
     pub fn spins(&self) -> bool {
         self.method.waits == Waits::Awake
     }
 }
 
-/// The trials of a request, in the order of reports.
+/// The trials of a request, in report order.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options;
     let methods = list("--method", options.text("method").unwrap_or(DEFAULT))?;
-    // The name, and the method where this program performs it.
+    // The name, and the method if this program performs it.
     let named = |name| match External::parse(name) {
         Some(_) => Ok((name, None)),
         None => method_by_id(name).map(|method| (method.id, Some(method.kind))),
@@ -93,7 +92,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     for [critical_ns, parallel_ns] in sections {
         for (name, cpus) in &orders {
             for method in &methods {
-                // Methods of runtimes stand among those without work alone.
+                // Runtimes' methods are only measured without work.
                 if method.1.is_none() && [critical_ns, parallel_ns] != [0.0; 2] {
                     continue;
                 }
@@ -114,7 +113,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(trials)
 }
 
-/// A list in which nothing stands twice.
+/// Splits a list without duplicates.
 fn list<'a>(option: &'static str, text: &'a str) -> Result<Vec<&'a str>, RequestError> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     match items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)) {
@@ -129,7 +128,7 @@ fn threads(text: &str) -> Result<u32, RequestError> {
     count.ok_or_else(|| RequestError::out_of_range(format!("`{text}` threads"), allowed()))
 }
 
-/// 1 to N threads (powers of two and N where there are many CPUs), one more than CPUs, and twice as many.
+/// Thread counts: 1 to N (powers of two and N on many CPUs), one more than the CPUs, and twice the CPUs.
 pub fn thread_counts(cpus: usize) -> Vec<u32> {
     let within: Vec<usize> = match cpus {
         0..=FEW_CPUS => (1..=cpus).collect(),
@@ -141,11 +140,11 @@ pub fn thread_counts(cpus: usize) -> Vec<u32> {
     counts
 }
 
-/// The CPUs in the order in which threads take them.
+/// The CPUs in the order in which threads are assigned to them.
 fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId>, RequestError> {
     let set: CpuSet = cpus.iter().copied().collect();
     let packed = topology.order(&set);
-    // First threads of all cores, then the second ones, …
+    // The first threads of all cores, then the second ones, and so on.
     let mut by_core: Vec<(usize, CpuId)> = Vec::with_capacity(packed.len());
     for &cpu in &packed {
         let siblings = topology.siblings(cpu).intersection(&set);
@@ -162,7 +161,7 @@ fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId
     }
 }
 
-/// One of each domain in turn, at the first of these levels that has several.
+/// Alternates between the domains of the first of these levels that has several.
 fn scattered(topology: &Topology, levels: &[Level], cpus: Vec<CpuId>) -> Vec<CpuId> {
     let Some(&level) = levels.iter().find(|level| topology.level(**level).len() > 1) else { return cpus };
     let domains = topology.level(level);

@@ -1,12 +1,12 @@
-//! What stands on simulated machines for the methods of runtimes: all that the adapters of coretalk offer.
+//! Simulated stand-ins for the methods of runtimes: all that coretalk's adapters offer.
 
 use crate::twin::Twin;
 
-/// The twins: the same instructions and system calls, made by another compiler.
+/// The twins: the same instructions and system calls from another compiler.
 pub const TWINS: &[Twin] = &[
     Twin::new("cpp:mutex", "pthread-mutex", 1.0),
     Twin::new("cpp:flag-notify", "flag-wait", 1.0),
     Twin::new("cpp:fetch-add", "fetch-add", 1.0),
-    // libatomic decides at run time which instruction to use.
+    // libatomic selects the instruction at run time.
     Twin::new("cpp:atomic-16", "atomic-16", 1.1),
 ];

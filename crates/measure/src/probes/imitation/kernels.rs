@@ -1,4 +1,4 @@
-//! The loops. The initiator is always the side that holds the clock.
+//! The loops of the imitated tools. The initiator is always the side that reads the clock.
 
 use super::spin::{StackPointer, spin_until};
 use crate::counter;
@@ -12,8 +12,8 @@ use coretalk_model::KernelId;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// nviennot/core-to-core-latency, benchmark 1: a flag, compare-exchanged to and fro without a pause; the clock side is
-/// the second to move.
+/// nviennot/core-to-core-latency, benchmark 1: a flag, compare-exchanged back and forth without a pause; the clock side
+/// moves second.
 pub static CORE_TO_CORE_LATENCY: Kernel = Kernel::ping_pong(
     ("as:core-to-core-latency", "imitation"),
     &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
@@ -21,7 +21,7 @@ pub static CORE_TO_CORE_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// SoilRos/cpu-latency: a compare-exchange to and fro.
+/// SoilRos/cpu-latency: a compare-exchange back and forth.
 pub static CPU_LATENCY: Kernel = Kernel::ping_pong(
     ("as:cpu-latency", "imitation"),
     &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
@@ -29,8 +29,8 @@ pub static CPU_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// google/multichase `pingpong -l`: a locked exchange to and fro with ten pauses after each failed try,
-/// so that it times the pauses rather than the line.
+/// google/multichase `pingpong -l`: a locked exchange back and forth with ten pauses after each failed attempt, so that
+/// it times the pauses rather than the line.
 pub static MULTICHASE: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("as:multichase")),
     roles: &[clock_side::<Flag<Pauses<10>>>, other_side::<Flag<Pauses<10>>>],
@@ -40,7 +40,8 @@ pub static MULTICHASE: Kernel = Kernel {
     symbol: "imitation",
 };
 
-/// rigtorp/c2clat: a line each way, store and load spin; both words are reset before each sample.
+/// rigtorp/c2clat: a line for each direction, polled with loads and written with stores; both words are reset before
+/// each sample.
 pub static C2CLAT: Kernel = Kernel::ping_pong(
     ("as:c2clat", "imitation"),
     &[clock_side::<TwoLines>, other_side::<TwoLines>],
@@ -48,7 +49,7 @@ pub static C2CLAT: Kernel = Kernel::ping_pong(
     2,
 );
 
-/// rigtorp/c2clat `-w`: one word, counted up by compare-exchange from both sides; reset before each sample.
+/// rigtorp/c2clat `-w`: one word, incremented by compare-exchange from both sides; reset before each sample.
 pub static C2CLAT_W: Kernel = Kernel::ping_pong(
     ("as:c2clat-w", "imitation"),
     &[clock_side::<CountingWord>, other_side::<CountingWord>],
@@ -56,7 +57,7 @@ pub static C2CLAT_W: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// clamchowder/Microbenchmarks CoherencyLatency: one word counted up by both sides with plain loads and stores.
+/// clamchowder/Microbenchmarks CoherencyLatency: one word incremented by both sides with plain loads and stores.
 pub static COHERENCY_LATENCY: Kernel = Kernel::ping_pong(
     ("as:coherency-latency", "imitation"),
     &[clock_side::<LoadStore>, other_side::<LoadStore>],
@@ -64,16 +65,16 @@ pub static COHERENCY_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// One trip as seen from the side with the clock, and from the other. Whatever the tool, the clock side is the last to
-/// see the partner in each trip, so no line is left while the partner still has a turn on it.
+/// One trip from the side with the clock and from the other side. For every tool the clock side sees the partner's last
+/// move of each trip, so no line is left while the partner still has a turn on it.
 trait Exchange {
-    /// Lines that a place needs.
+    /// Lines per place.
     const LINES: usize;
 
-    /// What the clock side waits with as long as it runs, where that is more than a function.
+    /// State of the clock side's wait, if it needs more than a function.
     type Waiter: Default;
 
-    /// What the clock side does before the clock starts for a sample.
+    /// The clock side's preparation before the clock starts for a sample.
     fn reset(_place: &[&Line]) {}
 
     /// The clock side's part of trip `trip` of this sample and `total` of this place.
@@ -114,8 +115,8 @@ impl Exchange for CountingWord {
     type Waiter = ();
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool, whose assignment to an atomic is that; one side only needs the value to arrive, and
-        // the partner, whose last move has been seen, writes nothing before it does.
+        // SeqCst as in the tool, which assigns to an atomic. One side only needs the value to arrive, and the partner,
+        // whose last move has been seen, writes nothing before it does.
         place[0].words[0].store(0, SeqCst);
     }
 
@@ -135,7 +136,8 @@ impl Exchange for TwoLines {
     type Waiter = StackPointer;
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool. The partner is past its last store (its number has been seen) and waits for the next.
+        // SeqCst as in the tool. The partner is past its last store (its number has been seen) and waits for the next
+        // number.
         place[0].words[0].store(0, SeqCst);
         place[1].words[0].store(0, SeqCst);
     }
@@ -148,9 +150,9 @@ impl Exchange for TwoLines {
         total: u64,
         guard: &Guard<'_>,
     ) -> Result<(), Halt> {
-        // Numbered through all samples, where the tool begins each anew: with a single trip in a sample the partner would
-        // otherwise take the number of the last one, not yet reset, for the new one. Same instructions.
-        // Release and Acquire pair with each other across the sides: each number says that all before it is done.
+        // Numbered across all samples, where the tool restarts in each: with a single trip per sample the partner could
+        // otherwise mistake the previous sample's number, not yet reset, for the new one. The instructions are the
+        // same. Release and Acquire pair with each other across the sides: each number says that all before it is done.
         place[0].words[0].store(total + 1, Release);
         waiter.spin_until(&place[1].words[0], total + 1, guard)
     }
@@ -185,13 +187,13 @@ fn exchange<W: WaitAction>(
     next: u64,
     guard: &Guard<'_>,
 ) -> Result<(), Halt> {
-    // Relaxed on both sides: nothing but the word itself is passed, and all changes of one word have one order.
+    // Relaxed on both sides: only the word itself is passed, and all changes of one word have one order.
     wait_until::<W>(guard, || word.compare_exchange(expected, next, Relaxed, Relaxed).is_ok())
 }
 
 #[inline(always)]
 fn succeed(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-    // Acquire and Release pair with each other across the sides; plain `volatile` accesses in the tool, which are the
+    // Acquire and Release pair with each other across the sides. The tool uses plain `volatile` accesses, which are the
     // same instructions on x86.
     spin_until(word, expected, guard)?;
     word.store(expected + 1, Release);
@@ -254,7 +256,7 @@ fn other_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Between samples only: before the first the words are 0, and the partner may already have moved.
+/// Resets only between samples: before the first the words are 0, and the partner may already have moved.
 fn reset<E: Exchange>(place: &[&Line], total: u64) {
     if total > 0 {
         E::reset(place);

@@ -1,9 +1,9 @@
-//! The spins of plain loads that `c2clat` and `coherency-latency` wait with, which a guard must not be felt in.
+//! The load spins of `c2clat` and `coherency-latency`, with a guard that does not change their timing.
 //!
-//! How fast a receiver polls decides how many loads are on their way when the line is taken from it, and with that what a
-//! trip takes. Here each poll is that of the tool (a load, a comparison and a branch back) with a countdown, in one short
-//! loop; polls laid out one behind the other that share a countdown come less near (*measured*: docs/evidence.md, "Other
-//! tools").
+//! The polling rate of a receiver decides how many loads are in flight when the line is taken from it, and so the
+//! duration of a trip. Each poll is that of the tool (a load, a comparison and a backward branch) plus a countdown, in
+//! one short loop. Unrolled polls that share a countdown match the tools less well (*measured*: docs/evidence.md,
+//! "Other tools").
 
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
@@ -43,7 +43,7 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
     }
 }
 
-/// Polls until `word` is `wanted`. Never held against a bare loop on such a CPU.
+/// Polls until `word` is `wanted`. Not compared with a bare loop on such a CPU.
 ///
 /// # Errors
 /// The reason why the wait was given up.
@@ -55,17 +55,17 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
     crate::stage::wait_until::<crate::wait::Busy>(guard, || word.load(Acquire) == wanted)
 }
 
-/// Polls as `c2clat` does, whose words lie in the frame of the function that polls: x86 CPUs treat loads relative to the
-/// stack pointer in a way of their own, which takes longer here.
+/// Polls as `c2clat` does, with words in the stack frame of the polling function: x86 CPUs handle loads relative to the
+/// stack pointer specially, which takes longer here.
 ///
-/// While it lives, every signal that can be blocked is blocked for its thread, so that no handler takes the memory below
-/// the stack pointer for a stack. Signals to the process reach other threads.
+/// While it lives, every signal that can be blocked is blocked for its thread, so that no handler uses the memory below
+/// the changed stack pointer as a stack. Signals to the process reach other threads.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
 #[derive(Debug)]
 pub(super) struct StackPointer {
-    /// The mask of signals before, as the kernel has it; `None` where it was not to be changed.
+    /// The previous signal mask in the kernel's format; `None` if it could not be changed.
     signals_before: Option<u64>,
-    /// A mask belongs to a thread, and so does this.
+    /// A mask belongs to a thread, so this must not leave it.
     _of_this_thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -90,10 +90,10 @@ impl StackPointer {
         }
         loop {
             let mut left = crate::stage::POLLS;
-            // SAFETY: as in `spin_until`, each poll loads eight bytes from a borrowed atomic, and registers alone are
+            // SAFETY: as in `spin_until`, each poll loads eight bytes from a borrowed atomic, and only registers are
             // written. The stack pointer is restored before the end; until then nothing uses it as a stack: the code
-            // neither pushes nor calls, system code runs on stacks of its own, and every signal whose handler could be
-            // run on this thread is blocked as long as `self` lives, which cannot leave the thread and alone changes its
+            // neither pushes nor calls, system code runs on stacks of its own, and every signal whose handler could run
+            // on this thread is blocked as long as `self` lives, which cannot leave the thread and alone changes its
             // mask.
             unsafe {
                 std::arch::asm!(
@@ -133,7 +133,7 @@ impl Drop for StackPointer {
     }
 }
 
-/// Blocks exactly these signals for this thread, and says which were blocked before. By the kernel's call, since that of
+/// Blocks exactly these signals for this thread and returns the previous mask. Uses the kernel's call, since that of
 /// the C library leaves out two signals of its own.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
 fn set_signal_mask(mask: u64) -> Option<u64> {
@@ -151,7 +151,7 @@ fn set_signal_mask(mask: u64) -> Option<u64> {
     (result == 0).then_some(before)
 }
 
-/// Polls as everywhere: how `c2clat` polls is known of x86-64 only.
+/// Ordinary polling: the spin of `c2clat` is known only on x86-64.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri)))))]
 #[derive(Debug, Default)]
 pub(super) struct StackPointer;

@@ -1,4 +1,4 @@
-//! [`Account`]: the gaps of one CPU in one pass, and what they are put down to.
+//! [`Account`]: the gaps of one CPU in one pass and their causes.
 
 use crate::interrupts::Evidence;
 use crate::tally::Tally;
@@ -6,38 +6,38 @@ use coretalk_model::TickRate;
 use coretalk_model::jitter::names;
 use coretalk_model::series::Observed;
 
-/// An interrupt takes no longer than that, unless the machine was taken away meanwhile.
+/// Maximum duration of an interrupt, unless the machine was descheduled meanwhile.
 const MAX_INTERRUPT_NS: f64 = 200_000.0;
 
 /// The gaps of one CPU in one pass.
 #[derive(Debug)]
 pub struct Account {
     gaps: Tally,
-    /// Ticks lost in gaps in which the thread was switched out.
+    /// Ticks lost in gaps with a context switch.
     switched: u64,
-    /// Length of each of those, in ticks.
+    /// Lengths of the gaps with a context switch, in ticks.
     switches: Vec<u64>,
-    /// Length of the others, in ticks.
+    /// Lengths of the other gaps, in ticks.
     others: Vec<u64>,
-    /// Ticks that were watched, looks among them.
+    /// Observed ticks, including counter reads.
     pub watched: u64,
-    /// Looks at the counter.
+    /// Counter reads.
     pub polls: u64,
-    /// Ticks that counting took, which are no gap and are not watched.
+    /// Ticks spent on recording, which are neither gaps nor observed time.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only a thread that is pinned counts"))]
     pub aside: u64,
 }
 
-/// Gaps that are kept one by one in a pass: one every 5 µs of the longest pass. Later ones are counted as unexplained.
+/// Maximum gaps kept individually per pass: one every 5 µs of the longest pass. Later ones are counted as unexplained.
 const MAX_KEPT: usize = 50_000;
 
-/// The same of those with a switch: ten times what a scheduler does in the longest pass.
+/// Maximum kept gaps with a switch: ten times a scheduler's switches in the longest pass.
 const MAX_SWITCHES: usize = 10_000;
-/// A quota stops a process for milliseconds.
+/// Minimum stop by a CPU quota, which lasts milliseconds.
 const MIN_STOP_NS: f64 = 1e6;
 
 impl Account {
-    /// Nothing seen yet; takes all memory that it will need.
+    /// An empty account with all memory allocated.
     pub fn new() -> Account {
         Account {
             gaps: Tally::new(),
@@ -50,7 +50,6 @@ impl Account {
         }
     }
 
-    /// Counts a gap.
     pub fn gap(&mut self, ticks: u64, switched: bool) {
         self.gaps.count(ticks);
         if switched {
@@ -63,9 +62,9 @@ impl Account {
         }
     }
 
-    /// Notes everything about the CPU of a role. Only what is evident is put down to a cause: of the gaps without a
-    /// switch the shortest, as many as there were interrupts, to those, in the proportion in which they came; of the
-    /// others the longest to the hypervisor, as far as its own count goes.
+    /// Records the results for the CPU of a role. Only evident causes are assigned: of the gaps without a switch the
+    /// shortest, as many as there were interrupts, to the interrupts in proportion to their kinds; of the others the
+    /// longest to the hypervisor, up to the steal time that it reports.
     pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &Evidence) {
         let watched_ns = rate.ns(self.watched as f64);
         let observed = observed.by_role.entry(role).or_default();
@@ -82,7 +81,7 @@ impl Account {
             self.switches.sort_unstable();
             let long = self.switches.iter().rev().map(|&ticks| rate.ns(ticks as f64));
             for gap_ns in long.take_while(|gap_ns| *gap_ns >= MIN_STOP_NS) {
-                // Whoever comes late after a stop counts for it, too.
+                // Delays that follow a stop count towards it, too.
                 if stopped_ns >= throttled_ms * 1e6 {
                     break;
                 }

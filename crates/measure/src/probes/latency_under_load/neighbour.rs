@@ -1,4 +1,4 @@
-//! What neighbours of a pair do: multiply, stream through memory, or hand a line of their own to and fro.
+//! The work of a pair's neighbours: multiplication, streaming through memory, or ping-pong on a line of their own.
 
 use super::Load;
 use crate::counter;
@@ -11,21 +11,21 @@ use crate::workloads::memory;
 use coretalk_model::{CpuId, CpuSet};
 use std::hint::black_box;
 
-/// Arrays hold so many times what the last-level caches hold: nearly nothing of them is found there again.
+/// Size of the arrays relative to the last-level caches: almost nothing of an array is cached when it is read again.
 const TIMES_CACHE: u64 = 4;
-/// The memory of one neighbour, whatever caches and neighbours there are.
+/// Memory of one neighbour, whatever the caches and the number of neighbours.
 const MIN_BYTES: u64 = 4 << 20;
 const MAX_BYTES: u64 = 256 << 20;
-/// Where the system does not say how large its caches are.
+/// Assumed cache size where the system does not report it.
 const UNKNOWN_CACHE_BYTES: u64 = 32 << 20;
-/// All neighbours together take no more than this part of the memory that is free.
+/// Divisor of the free memory that limits the memory of all neighbours together.
 const SHARE_OF_MEMORY: u64 = 4;
-/// Multiplications between two looks at the request to end: some microseconds.
+/// Multiplications between two polls for the end: several microseconds.
 const STEPS: u32 = 4096;
-/// Words between two looks: 32 KiB.
+/// Words between two polls for the end: 32 KiB.
 const WORDS: usize = 4096;
 
-/// What neighbours share and how much memory each takes.
+/// The ping-pong lines of the neighbours and the array size of each.
 #[derive(Debug)]
 pub struct Field {
     words_each: usize,
@@ -34,7 +34,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// For the neighbours of a trial: all CPUs but the first two.
+    /// The field for a trial's neighbours: all CPUs but the first two.
     pub fn of(cpus: &[CpuId]) -> Field {
         let neighbours = cpus.len().saturating_sub(2).max(1);
         let set: CpuSet = cpus.iter().copied().collect();
@@ -48,7 +48,7 @@ impl Field {
     }
 }
 
-/// Works until it is over; says with `begun` that the load is there.
+/// Works until `over`; calls `begun` once the load is present.
 pub fn work(
     role: &RoleContext<'_>,
     load: Load,
@@ -57,7 +57,7 @@ pub fn work(
     begun: impl Fn(),
     over: impl Fn() -> bool,
 ) -> Result<(), Halt> {
-    // All memory is taken, and touched, before anybody begins.
+    // All memory is allocated and touched before any role begins.
     let mut array = if load == Load::Stream { vec![1u64; field.words_each.max(WORDS)] } else { Vec::new() };
     role.wait_for_all()?;
     begun();
@@ -98,7 +98,7 @@ fn stream(role: &RoleContext<'_>, array: &mut [u64], over: impl Fn() -> bool) ->
     }
 }
 
-/// Two neighbours hand over a line of their own; one that is left over has nobody to talk to and leaves.
+/// Two neighbours hand a line of their own to each other; one without a partner leaves.
 fn pass_on(
     role: &RoleContext<'_>,
     number: usize,
@@ -114,7 +114,8 @@ fn pass_on(
         let mut left = false;
         role.wait_until(|| {
             left = over();
-            // AcqRel: each turn is handed over with whatever was written before it. Only the parity tells whose it is.
+            // AcqRel: each turn is handed off with whatever was written before it. Only the parity says whose turn it
+            // is.
             left || line.compare_exchange(mine, 1 - mine, AcqRel, Acquire).is_ok()
         })?;
         if left {

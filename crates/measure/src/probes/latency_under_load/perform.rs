@@ -1,5 +1,5 @@
-//! One pass on threads of this machine: messages after an idle gap, between threads that stay awake, or a pair whose
-//! neighbours are idle and busy in turn.
+//! One pass on threads of this machine: hand-offs after an idle gap, between polling threads, or of a pair with
+//! alternately idle and busy neighbours.
 
 use super::neighbour::{self, Field};
 use super::word::Word;
@@ -15,14 +15,14 @@ use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
 
-/// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+/// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
 const GAP_PATIENCE: Picos = Picos::from_ms(5_000);
-/// Messages that each pass has at least; the first is cold and not counted.
+/// Minimum messages of a pass; the first is cold and not counted.
 const FEWEST: u64 = 3;
-/// An idle gap is up to so much shorter or longer, so that nothing periodic falls into step.
+/// Relative variation of an idle gap, to avoid synchronisation with periodic events.
 const JITTER: f64 = 0.25;
 
-/// Performs one pass.
+/// Performs one pass with an idle gap.
 pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let rate = context.rate();
     let word = Word::default();
@@ -30,7 +30,7 @@ pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observe
     let (gap_ticks, key) = (rate.ticks(gap_ns), Key::of(&[order.key]));
     let gap = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
     let span_ticks = rate.ticks(order.span.ns()) as u64;
-    // The least number of messages may take longer than the pass should.
+    // The minimum number of messages may exceed the span of the pass.
     let limit = order.span + Picos::from_ns(2.0 * FEWEST as f64 * gap_ns) + GAP_PATIENCE;
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => ask_after_gaps(role, &word, span_ticks, gap).map(Some),
@@ -41,7 +41,7 @@ pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observe
     Ok(super::observe(&trips, rate, context.clock_ns()))
 }
 
-/// Hands over 2k + 1 and waits for 2k + 2.
+/// Sends 2k + 1 after each gap and waits for 2k + 2.
 fn ask_after_gaps(
     role: &RoleContext<'_>,
     word: &Word,
@@ -55,7 +55,7 @@ fn ask_after_gaps(
         role.spin_for(gap(round))?;
         let (mine, theirs) = (2 * round, 2 * round + 1);
         let began = counter::start();
-        // It cannot fail: the turn is ours, and the partner changes only odd values.
+        // This cannot fail: the turn is ours, and the partner changes only odd values.
         word.turn(mine, theirs);
         role.wait_until(|| word.is_at(theirs + 1))?;
         let ended = counter::stop();
@@ -70,24 +70,24 @@ fn ask_after_gaps(
     Ok(trips)
 }
 
-/// A pass may take so much longer than asked before it is given up: neighbours touch their arrays first.
+/// Extra time of a pass before it is given up, since neighbours first touch their arrays.
 const LOAD_PATIENCE: Picos = Picos::from_ms(10_000);
-/// Round trips that are timed together: 2 µs of 36 ns, so that the clock is less than a hundredth.
+/// Round trips per batch: 2 µs at 36 ns each, so that the clock is less than a hundredth.
 const BATCH: u64 = 64;
-/// Batches before the first that counts.
+/// Warm-up batches.
 const WARM: u32 = 4;
 
-/// What the pair and its neighbours tell each other.
+/// State shared by the pair and its neighbours.
 #[derive(Debug, Default)]
 struct Shared {
     word: Word,
-    /// Neighbours that are at work.
+    /// Number of working neighbours.
     working: Apart<AtomicU64>,
-    /// Whether the pair has finished.
+    /// 1 once the pair has finished.
     over: Apart<AtomicU64>,
 }
 
-/// Performs one pass: idle and busy, in an order drawn anew.
+/// Performs one pass: idle and busy phases in a fresh random order.
 pub fn load(
     load: Load,
     context: &TrialContext<'_>,
@@ -122,14 +122,14 @@ fn run_phase(
     let run_role = |role: &RoleContext<'_>| match (role.number, load) {
         (0, _) => ask(role, &shared, neighbours, span_ticks).map(Some),
         (1, _) => role.wait_for_all().and_then(|()| shared.word.answer(role)).map(|()| None),
-        // One that has nothing to do leaves at once: waiting awake would be a load too.
+        // A neighbour without work leaves at once, since spinning would be a load too.
         (_, None) => role.wait_for_all().map(|()| None),
         (number, Some(load)) => {
             let begun = || {
-                // Release: whoever counts all neighbours also sees that they have touched their memory.
+                // Release: a role that counts all neighbours also sees that they have touched their memory.
                 shared.working.fetch_add(1, Release);
             };
-            // Relaxed: nothing is handed over but the request to end.
+            // Relaxed: the flag publishes no other data.
             let over = || shared.over.load(Relaxed) != 0;
             neighbour::work(role, load, number - 2, field, begun, over).map(|()| None)
         }
@@ -160,7 +160,7 @@ fn ask(role: &RoleContext<'_>, shared: &Shared, neighbours: u64, span_ticks: u64
         }
         role.guard.check_at(ended)?;
         if ended >= end && !batches.is_empty() {
-            // The partner's last turn, then the end.
+            // Waits for the partner's last turn, then ends.
             role.wait_until(|| shared.word.end(turn))?;
             shared.over.store(1, Release);
             return Ok(batches);

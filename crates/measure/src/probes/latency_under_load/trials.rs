@@ -1,4 +1,4 @@
-//! Which trials a request for idle gaps or loads means.
+//! The trials of a request for idle gaps or loads.
 
 use super::names;
 use crate::probes::gaps::gaps;
@@ -6,38 +6,37 @@ use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
-/// Idle gaps of a suite: while idle loops poll, when they have stopped, and when states are deep.
+/// Idle gaps of a suite: with idle loops that still poll, that have stopped polling, and in deep idle states.
 const BRIEF_GAPS_NS: &str = "1000,100000,10000000";
 
-/// What neighbours do.
+/// The work of neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Nothing: what the ratio says where there is no load.
+    /// Nothing: the control for the ratio.
     Nothing,
-    /// Dependent multiplications: no memory.
+    /// Dependent multiplications without memory accesses.
     Compute,
-    /// Arrays of four times the last-level cache, read and written.
+    /// Reads and writes of arrays of four times the last-level cache.
     Stream,
-    /// A line of their own between two of them.
+    /// Ping-pong on a line of their own between two neighbours.
     PingPong,
 }
 
-/// Where neighbours are.
+/// Placement of the neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeighbourCpus {
-    /// On the other threads of the pair's cores.
+    /// On the siblings of the pair.
     Siblings,
-    /// In the last-level cache of the pair's first CPU.
+    /// In the last-level cache domain of the pair's first CPU.
     L3,
-    /// Anywhere among the chosen CPUs.
+    /// On any selected CPU.
     All,
 }
 
 impl Load {
-    /// Every load, in the order of reports.
+    /// Every load, in report order.
     pub const ALL: [Load; 4] = [Load::Nothing, Load::Compute, Load::Stream, Load::PingPong];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Load::Nothing => "none",
@@ -47,7 +46,7 @@ impl Load {
         }
     }
 
-    /// The load of a trial; `None` for one of an idle gap.
+    /// The load of a trial; `None` for a trial with an idle gap.
     pub fn of(spec: &TrialSpec) -> Option<Load> {
         let name = spec.parameters.text(names::LOAD)?;
         Load::ALL.into_iter().find(|load| load.name() == name)
@@ -65,7 +64,7 @@ impl NeighbourCpus {
         }
     }
 
-    /// The neighbours of a pair among some CPUs.
+    /// The neighbours of a pair among the selected CPUs.
     fn cpus(self, topology: &Topology, cpus: &[CpuId], [a, b]: [CpuId; 2]) -> Vec<CpuId> {
         let others = cpus.iter().copied().filter(|cpu| ![a, b].contains(cpu));
         let near = |level: Level| -> CpuSet {
@@ -86,7 +85,7 @@ impl NeighbourCpus {
     }
 }
 
-/// Idle gaps × receivers × pairs, then loads × places × pairs.
+/// Idle gaps × receivers × pairs, then loads × neighbour placements × pairs.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let mut trials = Vec::new();
     let spec = |parameters: Parameters, placement: Vec<CpuId>| TrialSpec {
@@ -105,7 +104,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         };
         after_each(names::LOOKS, None);
         after_each(names::SLEEPS, None);
-        // Whoever looks is never idle: only a sleeper's CPU has states to be kept out of.
+        // A polling receiver is never idle: only a sleeper's CPU has idle states to avoid.
         if request.options.text(names::IDLE_STATES).is_some() {
             after_each(names::SLEEPS, Some(names::KEPT_OUT));
         }
@@ -122,7 +121,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         let mut known: Vec<Vec<CpuId>> = Vec::new();
         for neighbours_on in NeighbourCpus::ALL {
             let neighbours = neighbours_on.cpus(request.topology, request.cpus, pair);
-            // A larger place that holds no more CPUs is the same experiment.
+            // A larger domain without additional CPUs is the same experiment.
             if neighbours.is_empty() || known.contains(&neighbours) {
                 continue;
             }
@@ -137,7 +136,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             known.push(neighbours);
         }
     }
-    // What was asked for by name is measured or refused, and never left out without a word.
+    // An explicitly requested load is measured or refused, never silently dropped.
     let homeless: Vec<&str> =
         busy.iter().filter(|load| !placed.contains(load)).map(|load| load.name()).collect();
     if !homeless.is_empty() {

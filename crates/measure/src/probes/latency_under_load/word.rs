@@ -1,4 +1,5 @@
-//! [`Word`]: one word that two threads change in turn, the asking one to odd values and the answering one to even.
+//! [`Word`]: one word that two threads change in turn, the asking thread to odd and the answering thread to even
+//! values.
 
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
@@ -6,7 +7,7 @@ use crate::sync::Ordering::{AcqRel, Acquire};
 use crate::trial_context::Apart;
 use crate::trial_context::RoleContext;
 
-/// No turn comes after this.
+/// Value after the last turn.
 const END: u64 = u64::MAX;
 
 /// A word on lines of its own.
@@ -14,27 +15,27 @@ const END: u64 = u64::MAX;
 pub struct Word(Apart<AtomicU64>);
 
 impl Word {
-    /// Changes the word from one turn to another if it is at the first; says whether it was.
+    /// Changes the word from turn `from` to turn `to`; returns false if it was not at `from`.
     #[inline]
     pub fn turn(&self, from: u64, to: u64) -> bool {
-        // AcqRel as in the kernel of the map: what either side wrote before is seen with the turn. A failure acquires, so
-        // that a look in vain is the same transaction.
+        // AcqRel as in the kernel of the map: what either side wrote before is seen with the turn. A failure acquires,
+        // so that an unsuccessful poll is the same transaction.
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 
-    /// Looks whether a turn has come, with an exchange of equal values: the same transaction as a hand-over, and no turn
-    /// is given away.
+    /// Whether a turn has come, tested with an exchange of equal values: the same transaction as a hand-off, but no
+    /// turn is given away.
     #[inline]
     pub fn is_at(&self, turn: u64) -> bool {
         self.turn(turn, turn)
     }
 
-    /// No turn comes after this one; says whether it was there.
+    /// Makes this turn the last; returns false if the word was not at it.
     pub fn end(&self, turn: u64) -> bool {
         self.turn(turn, END)
     }
 
-    /// Answers a turn if it has come; `None` where it has not.
+    /// Answers a turn if it has come; `None` if it has not.
     #[inline]
     fn reply(&self, turn: u64) -> Option<Reply> {
         // AcqRel pairs with the asker's exchange; a failure acquires, so that the end is seen with all before it.
@@ -48,7 +49,7 @@ impl Word {
     /// Answers odd turns until the end.
     ///
     /// # Errors
-    /// The reason to leave before that.
+    /// The reason to leave early.
     pub fn answer(&self, role: &RoleContext<'_>) -> Result<(), Halt> {
         let mut turn = 1;
         loop {
@@ -77,14 +78,14 @@ mod loomed {
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
 
-    /// What a turn is said to carry: whoever has the turn may write it.
+    /// Data that a turn carries: the thread that has the turn may write it.
     #[derive(Debug, Default)]
     struct Shared {
         word: Word,
         carried: UnsafeCell<u64>,
     }
 
-    // SAFETY: `carried` is touched by the thread that has the turn alone; loom reports it where that does not hold.
+    // SAFETY: only the thread that has the turn touches `carried`; loom reports a violation.
     unsafe impl Sync for Shared {}
 
     impl Shared {
@@ -104,7 +105,8 @@ mod loomed {
             let answering = loom::thread::spawn(move || {
                 let mut turn = 1;
                 loop {
-                    // The answer comes with the look, so that what it carries is written after the next look alone.
+                    // The poll is also the answer, so the data that the answer publishes is written only after the next
+                    // poll.
                     match theirs.word.reply(turn) {
                         Some(Reply::Given) => turn += 2,
                         Some(Reply::Over) => break,

@@ -1,4 +1,4 @@
-//! What a trial with several producers or consumers costs on a simulated machine.
+//! The cost of a trial with several producers or consumers on a simulated machine.
 
 use super::price::{SLICE_NS, payload_ns, price};
 use super::trials::Config;
@@ -12,17 +12,16 @@ use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::ANALYSES;
 
-/// Messages of a pass that are simulated one by one, for each end; what follows is more of the same.
+/// Messages simulated one by one per end; the rest of the pass is extrapolated.
 const SIMULATED: u64 = 2_000;
-/// The same of all ends together: each costs a look at all the others.
+/// Maximum simulated messages of all ends together, since each step scans all ends.
 const SIMULATED_IN_ALL: u64 = 100_000;
 
-/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
     let price = price(config, stage.costs().hint_ns);
     let cpus = stage.placement();
     let (sides, costs) = (config.sides, stage.costs());
-    // Threads that share a CPU have their part of it each.
+    // Threads on one CPU share its time.
     let sharing: Vec<f64> =
         cpus.iter().map(|cpu| cpus.iter().filter(|other| *other == cpu).count() as f64).collect();
     let transfer_ns: Vec<Vec<f64>> =
@@ -31,7 +30,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder
     let line_ns = config.payload.bytes() as f64 / 64.0 * across_ns;
     let own_ns = payload_ns(config.payload)
         .map(|payload_ns| payload_ns + price.own_ns + price.calls * costs.syscall_ns + line_ns);
-    // An end whose side had the last turn itself shares with the other side.
+    // An end that follows itself on its side shares only with the other side.
     let turn_ns = |_: usize, before: usize, end: usize| {
         price.lines * if before == end { across_ns } else { transfer_ns[before][end] }
     };
@@ -96,7 +95,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder
     observed
 }
 
-/// Whether all ends of a queue take one lock.
+/// Whether all ends of a queue take the same lock.
 fn has_one_lock(queue: QueueKind) -> bool {
     matches!(
         queue,

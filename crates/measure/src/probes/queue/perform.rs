@@ -20,15 +20,15 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
-/// time slice, and a host may hold both CPUs for long.
+/// Extra time of a pass before it is given up, since two roles that spin on one CPU hand off once per quantum, and a
+/// host may deschedule both CPUs for long.
 const PATIENCE: Picos = Picos::from_ms(5_000);
-/// Stamps lie so far apart: a read of the counter is then below a thousandth of the time.
+/// Time between stamps: a counter read is below a thousandth of it.
 const APART_NS: f64 = 20_000.0;
-/// What starting and ending threads takes of a pass, about.
+/// Approximate time to start and end threads.
 const START: Picos = Picos::from_us(300);
 
-/// Why there is no such queue here; found out by making one.
+/// The reason why the queue is unavailable here, determined by opening it.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     let config = Config::of(spec).ok()?;
     let name = spec.parameters.text("queue").unwrap_or_default();
@@ -45,10 +45,11 @@ fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
     format!("`{}` with {}: {refusal}", spec.parameters.text("queue").unwrap_or_default(), config.payload)
 }
 
-/// Of smaller queues nobody asks whether there is memory for them.
+/// Skips the memory check below this size.
 const LARGE_BYTES: u64 = 64 << 20;
 
-/// Why a queue is not even tried: half of the memory that is left is for the rest of this process and of the machine.
+/// The reason why a queue is too large: half of the free memory is reserved for the rest of this process and the
+/// machine.
 fn too_large(name: &str, config: &Config, room: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
@@ -68,28 +69,26 @@ fn open(config: &Config, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
     registry::open(config.kind, config.payload, &shape, &settings)
 }
 
-/// What one role has to tell.
 enum Observation {
     Sent(Sent, Spent),
     Received(Box<Received>, Spent),
 }
 
-/// What the system says that a role took, from the start line to its end.
+/// CPU time and context switches of a role, from the barrier to its end.
 #[derive(Default)]
 struct Spent {
     cpu_ns: Option<u64>,
     switches: Option<[u32; 2]>,
 }
 
-/// A role until it begins.
+/// A role ready to start.
 enum Waiting {
     Produces(Produce),
     Consumes(Consume),
 }
 
-/// Performs one pass.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    // Whether there is such a queue was found out before the run; a system that refuses it now says why.
+    // The queue could be opened before the run; if the system refuses it now, the error says why.
     let config = Config::of(order.spec)?;
     let ticks = |span: Picos| context.rate().ticks(span.ns());
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
@@ -102,7 +101,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let requested = order.options.number("messages");
     let plan = Plan {
         span_ticks: ticks(order.span.saturating_sub(START)) as u64,
-        // What was asked for is spread over the passes that every trial gets.
+        // Requested messages are spread over the minimum number of passes of a trial.
         messages: requested.map_or(u64::MAX, |all| {
             (all / coretalk_model::stats::ANALYSES[0] as f64 / config.sides[0] as f64).ceil() as u64
         }),
@@ -152,7 +151,7 @@ fn act(
     }))
 }
 
-/// What both sides together say, once it is certain that nothing was lost.
+/// Combines the results of both sides after checking that no message was lost.
 fn observed(
     context: &TrialContext<'_>,
     config: &Config,
@@ -219,12 +218,13 @@ fn observed(
     Ok(observed)
 }
 
-/// Whether the two sides handed over at the end of time slices alone, by what the system counted; what a queue is made for
-/// decides where it did not count. Of several threads on a side some may always be able to go on: there it does, too.
+/// Whether the sides handed off only at the ends of quanta, by the system's counts of context switches; where these are
+/// missing or there are several threads on a side, by the kind of queue. Of several threads on a side some may always
+/// be able to continue.
 fn hangs_on_slices(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
     let (polls, capacity) = (config.kind.waits == Waits::Awake, config.capacity as u64);
     match switches.filter(|_| config.sides == [1, 1]) {
-        // A thread that polls may wait for a page now and then, and other programs preempt it.
+        // A polling thread may sleep on a page fault now and then, and other programs preempt it.
         Some([given, _]) if polls => given.saturating_mul(capacity) < messages,
         Some([given, taken]) => {
             slept_too_rarely(given, messages, capacity) && are_of_slices(taken, lasted_ns)
@@ -233,7 +233,7 @@ fn hangs_on_slices(config: &Config, switches: Option<[u64; 2]>, messages: u64, l
     }
 }
 
-/// Voluntary and involuntary switches of all roles, where they were counted.
+/// Voluntary and involuntary context switches of all roles, where they were counted.
 fn switches(observed: &Observed) -> Option<[u64; 2]> {
     let sum = |names: [&str; 2]| -> Option<u64> {
         names.iter().map(|name| observed.numbers.counts.get(*name)).sum()
@@ -241,7 +241,7 @@ fn switches(observed: &Observed) -> Option<[u64; 2]> {
     Some([sum(names::VOLUNTARY)?, sum(names::INVOLUNTARY)?])
 }
 
-/// What the roles of one side took; nothing where the system does not say for all of them.
+/// Records CPU time and switches of the roles of one side, if the system reports them for all.
 fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
     let cpu_ns: Option<u64> = spent.iter().map(|spent| spent.cpu_ns).sum();
     if let Some(cpu_ns) = cpu_ns {

@@ -1,4 +1,4 @@
-//! What a trial costs on a simulated machine.
+//! The cost of a trial on a simulated machine.
 
 use super::trials::Config;
 use crate::pricing::Pricing;
@@ -14,26 +14,26 @@ use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::ANALYSES;
 
-/// What a queue does for each message, in events of the machine. About what a desktop part of 4 GHz needs; the tool
-/// holds none of it against reality, it only has to be of the right kind.
+/// The cost of one message in machine events: assumptions of the right kind, about a desktop CPU at 4 GHz, not
+/// validated by measurements.
 pub struct Price {
-    /// Instructions of producer and consumer.
+    /// Instruction time of producer and consumer together.
     pub own_ns: f64,
-    /// Line transfers that each side waits for with every message (a lock, a semaphore).
+    /// Line transfers that each side waits for per message (a lock, a semaphore).
     pub lines: f64,
-    /// System calls of each side with every message.
+    /// System calls of each side per message.
     pub calls: f64,
-    /// Whether it looks at the other side's index only when what it knows has run out.
+    /// Whether an end reads the other's index only when its cached copy is used up.
     cached: bool,
-    /// How long it looks before it sleeps.
+    /// Time of polling before it sleeps.
     pub looks_ns: f64,
-    /// The part of its instructions, and of the line transfers, that a batch takes once: an index that is published, a lock.
+    /// Parts of the instruction time and line transfers that occur once per batch: publishing an index, or a lock.
     once_ns: f64,
     once_lines: f64,
 }
 
-/// Instructions of `Wait` or `Release` of `semaphore-slim` with all lines at hand: the lock is taken and given back. A
-/// message, four calls of which nobody waits for any, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
+/// Instruction time of `Wait` or `Release` of `semaphore-slim` with all lines cached: one lock and unlock. A message,
+/// with four uncontended calls, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
 const SLIM_CALL_NS: f64 = 6.0;
 
 pub fn price(config: &Config, hint_ns: f64) -> Price {
@@ -48,7 +48,7 @@ pub fn price(config: &Config, hint_ns: f64) -> Price {
     };
     match config.kind.queue {
         QueueKind::SemaphoreSpin => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
-        // Two calls; their lines are not waited for in one go, but one by one where two CPUs run it.
+        // Two calls; between two CPUs their line transfers are simulated one by one.
         QueueKind::SemaphoreSlim => Price { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
         QueueKind::Mutex => {
             Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, once_ns: 17.0, once_lines: 1.5, ..plain }
@@ -56,8 +56,8 @@ pub fn price(config: &Config, hint_ns: f64) -> Price {
         QueueKind::Spsc | QueueKind::Rtrb => {
             Price { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
         }
-        // No index to look at: what travels are the lines of the messages. 2.3 ns a message were measured at 1,024 places
-        // (docs/evidence.md, "Queues").
+        // No index: only the lines of the messages move. Measured: 2.3 ns per message at 1,024 slots (docs/evidence.md,
+        // "Queues").
         QueueKind::Slots => Price { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
         QueueKind::SyncChannel | QueueKind::Crossbeam => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
         QueueKind::ArrayQueue => Price { own_ns: 10.0, ..plain },
@@ -71,7 +71,7 @@ pub fn price(config: &Config, hint_ns: f64) -> Price {
     }
 }
 
-/// Work on the message itself, made and read, in nanoseconds.
+/// Time to make and to read a message, in nanoseconds.
 pub fn payload_ns(payload: Payload) -> [f64; 2] {
     match payload {
         Payload::U64 => [0.5, 0.5],
@@ -80,21 +80,20 @@ pub fn payload_ns(payload: Payload) -> [f64; 2] {
     }
 }
 
-/// Messages of a pass that are simulated one by one, at least and at most; what follows is more of the same.
+/// Minimum and maximum messages simulated one by one; the rest of the pass is extrapolated.
 const SIMULATED: [u64; 2] = [200, 2_000];
-/// The most where a side has slept: a wake-up can turn two sides that ran beside each other into two that wake each
-/// other for good, at a tenth of the pace, so that what follows is not more of the same.
+/// Maximum simulated messages if a side has slept: a wake-up can permanently turn two concurrent sides into two that
+/// wake each other, at a tenth of the throughput, so that earlier messages are not representative.
 const SIMULATED_ASLEEP: u64 = 100_000;
-/// The part of a pass that its rate is taken over, as on real threads.
+/// The part of a pass over which the rate is computed, as on real threads.
 const MIDDLE: [f64; 2] = [0.1, 0.9];
-/// Laps of a full queue that a shared CPU is watched for.
+/// Simulated laps of a full queue on a shared CPU.
 const LAPS: u64 = 3;
-/// Messages of a pass at a fixed rate that are simulated.
+/// Maximum simulated messages of a pass at a fixed rate.
 const MAX_PACED: u64 = 20_000;
-/// A time slice.
+/// Scheduler quantum.
 pub const SLICE_NS: f64 = 3e6;
 
-/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
     let [from, to] =
@@ -102,7 +101,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let costs = stage.costs();
     let (price, transfer_ns) = (price(&config, costs.hint_ns), stage.transfer_ns(from, to));
     let waker_ns = costs.syscall_ns + costs.wake_ns / 3.0;
-    // The line of a message travels with all messages on it.
+    // The line of a message moves with all messages on it.
     let message_lines = config.payload.bytes() as f64 / 64.0;
     let message_ns = payload_ns(config.payload).map(|payload_ns| {
         payload_ns
@@ -112,8 +111,8 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     });
     let once_ns = price.once_ns + price.once_lines * transfer_ns;
     let batch = config.batch.unwrap_or(1) as u64;
-    // Whole batches are the steps of what goes on. One by one, a drain takes its part once for all that wait: whenever it
-    // has to look at what there is.
+    // Whole batches are simulated as single steps. With single messages a drain costs its share once for all waiting
+    // ones, each time it checks the queue.
     let (unit, by_itself, drain_ns) = match config.kind.batches {
         Batches::Both => (
             batch,
@@ -123,7 +122,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         Batches::Drained if batch > 1 => (1, [message_ns[0], message_ns[1] - once_ns], once_ns),
         Batches::Drained | Batches::Received | Batches::None => (1, message_ns, 0.0),
     };
-    // A side that waits for the next message of a rate has been idle for as long.
+    // At a rate, a side that waits for the next message has been idle since the last one.
     let idle_ns = config.rate.map_or(0.0, |rate| 1e9 / rate * batch as f64);
     let wake_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + costs.syscall_ns;
     let slim = (config.kind.queue == QueueKind::SemaphoreSlim).then_some(SlimFlow {
@@ -153,7 +152,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let course = Course {
         flow,
         slim: slim.filter(|_| from != to),
-        // The calls and the lines of the message are steps of their own there.
+        // The step-by-step simulation prices calls and the message's line itself.
         by_itself: if slim.is_some() && from != to { payload_ns(config.payload) } else { by_itself },
         unit,
     };
@@ -168,12 +167,12 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         return Ok(observed);
     }
     let most = match (flow.one_cpu, flow.waiting) {
-        // Each lap takes two time slices, whatever it holds.
+        // Each lap takes two quanta, whatever the capacity.
         (true, Waiting::Awake) => Some(((span_ns / (2.0 * SLICE_NS)) as u64).clamp(1, LAPS) * flow.capacity),
         (true, _) => Some(SIMULATED[0].max(LAPS * flow.capacity)),
         (false, _) => None,
     };
-    // What was asked for is spread over the passes that every trial gets.
+    // Requested messages are spread over the minimum number of passes of a trial.
     let requested =
         order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
     let mut middle: [Option<Passed>; 2] = [None; 2];
@@ -196,8 +195,8 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     };
     let passed = course.run(stage, &mut more, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () });
     let passed = Passed { messages: passed.messages * unit, ..passed };
-    // As many more of the same as fit into the pass; where a number was asked for, exactly that many, whatever the
-    // quotient of times rounds to, or as many as fit into what is left of the budget.
+    // Extrapolates to the length of the pass; a requested number is met exactly, regardless of rounding, unless the
+    // remaining budget allows fewer.
     let fit = span_ns.max(passed.elapsed_ns) / passed.elapsed_ns;
     let times = requested.map_or(fit, |all| fit.min(all as f64 / passed.messages.max(1) as f64));
     let lasted_ns = passed.elapsed_ns * times;
@@ -210,7 +209,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     };
     let per_ns =
         (to_there.messages - from_there.messages) as f64 / (to_there.elapsed_ns - from_there.elapsed_ns);
-    // What held a CPU up comes on top.
+    // Hold-ups of a CPU add to the time.
     observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
     note(stage, &config, &passed, times, &mut observed);
     if flow.one_cpu && config.kind.waits == Waits::Awake {
@@ -219,24 +218,24 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     Ok(observed)
 }
 
-/// How the messages of a pass go.
+/// How the messages of a pass are simulated.
 struct Course {
     flow: Flow,
-    /// Step by step, for the queue that is simulated so between two CPUs.
+    /// Step-by-step simulation for `semaphore-slim` between two CPUs.
     slim: Option<SlimFlow>,
-    /// What a message, or a batch that goes as a whole, costs its producer and its consumer by itself.
+    /// Cost of one unit (a message or a whole batch) for producer and consumer.
     by_itself: [f64; 2],
-    /// Messages that go as a whole.
+    /// Messages per unit.
     unit: u64,
 }
 
-/// When messages are due at a rate.
+/// The due times of messages at a fixed rate.
 struct Pacing {
-    /// From one to the next.
+    /// Time between messages.
     every_ns: f64,
-    /// Messages of a batch, which is sent when its last is due.
+    /// Messages per batch, which is sent when its last message is due.
     batch: u64,
-    /// Whether batches were asked for.
+    /// Whether batches were requested.
     is_listed: bool,
 }
 
@@ -274,7 +273,7 @@ fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f6
     }
 }
 
-/// At a fixed rate: every message has a time at which it is meant to be sent.
+/// Simulates a fixed rate: every message has a due time.
 fn paced(
     stage: &mut dyn Pricing<'_>,
     course: &Course,
@@ -285,11 +284,11 @@ fn paced(
 ) {
     let &Pacing { every_ns, batch, is_listed } = pacing;
     let unit = course.unit;
-    // Whole batches, of at least two, as on real threads.
+    // At least two whole batches, as on real threads.
     let asked = ((span_ns / every_ns) as u64).clamp(1, MAX_PACED);
     let messages = if batch > 1 { (asked / batch).max(2) * batch } else { asked };
     let steps = messages / unit;
-    // When the batch of a step is due: with its last message.
+    // A batch is due with its last message.
     let last_ns = (batch - 1) as f64 * every_ns;
     let flow = &course.flow;
     let mut timed: Vec<Timed> = Vec::with_capacity(steps as usize);
@@ -310,7 +309,7 @@ fn paced(
     }
     let mut delays = Delays { of_batch: (batch > 1).then(Box::default), ..Delays::default() };
     let clock_ns = stage.clock_ns();
-    // In time slices it is as if each step were due with its first message: all of them come so much later.
+    // With quanta a step behaves as if due with its first message: all of them come later by this.
     let later_ns = if is_sliced { last_ns } else { 0.0 };
     // Messages of a batch are read one after the other.
     let apart_ns = by_itself[1] / unit as f64;
@@ -334,10 +333,10 @@ fn paced(
     let times = lasted_ns / last_ns.max(messages as f64 * every_ns);
     for (role, own_ns) in by_itself.into_iter().enumerate() {
         let (busy_ns, sleeps) = match flow.waiting {
-            // Two that look share the time of their CPU, or have one each.
+            // Two polling sides share the time of their CPU, or have one each.
             Waiting::Awake if flow.one_cpu => (lasted_ns / 2.0, 0.0),
             Waiting::Awake => (lasted_ns, 0.0),
-            // The consumer of a rate sleeps before each step; the producer waits awake for the time of the next.
+            // At a rate the consumer sleeps before each step; the producer spins until the next due time.
             _ if role == 0 => (lasted_ns - if flow.one_cpu { own_ns * steps as f64 } else { 0.0 }, 0.0),
             _ => (own_ns * steps as f64 * times, steps as f64 * times),
         };

@@ -1,4 +1,4 @@
-//! What a runtime has to do for a queue, and what a pass of it found out.
+//! Work orders and results of runtimes for queues.
 
 use super::names;
 use crate::adapters::pass::Pass;
@@ -10,7 +10,7 @@ use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 
-/// What a runtime has to do for a trial.
+/// The work order of a runtime for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let payload = spec.parameters.text("payload").unwrap_or("u64");
     let payload = match catalogue::Payload::parse(payload)? {
@@ -23,7 +23,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
         }
     };
     let capacity = spec.parameters.number("capacity").unwrap_or(1.0) as u64;
-    // As for queues of ours: spread over the passes that every trial gets.
+    // Spread over the minimum number of passes of a trial, as for native queues.
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
     Ok(RuntimeWork {
         operation: Operation::Queue { capacity, payload },
@@ -32,7 +32,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     })
 }
 
-/// What a pass found out.
+/// Converts a runtime's pass into a result.
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     let capacity = spec.parameters.number("capacity").map_or(1, |capacity| capacity as u64);

@@ -1,17 +1,18 @@
-//! [`rates`]: the rates of a sweep, from the lowest to the highest asked for.
+//! [`rates`]: the rates of a sweep, in rising order.
 
 use crate::series::RequestError;
 
-/// How many rates a sweep has: 1.58 times as many messages with each where nothing is asked for, 5 for each power of ten.
+/// Number of rates in a sweep; by default each is 1.58 times the previous one, 5 per decade.
 pub const RATES: usize = 21;
-/// The least and the greatest rate where none are asked for: idle CPUs fall asleep between messages below the one, and two
-/// loops that read the clock for each message do not reach the other.
+/// Default minimum and maximum rate: below the minimum idle CPUs enter idle states between messages, and two loops that
+/// read the clock for each message do not reach the maximum.
 const DEFAULT: [f64; 2] = [1e4, 1e8];
 
-/// Rates in equal ratios, both ends among them; `auto`, or two numbers of messages per second: `10000..1000000`.
+/// Parses a sweep into rates in equal ratios, including both ends; `auto`, or two numbers of messages per second:
+/// `10000..1000000`.
 ///
 /// # Errors
-/// [`RequestError::OutOfRange`] where the first is not below the second.
+/// [`RequestError::OutOfRange`] if the first is not below the second.
 pub fn rates(text: &str) -> Result<Vec<f64>, RequestError> {
     let [from, to] = match text.split_once("..") {
         None if text == "auto" => DEFAULT,
@@ -25,18 +26,18 @@ pub fn rates(text: &str) -> Result<Vec<f64>, RequestError> {
     let last = (RATES - 1) as f64;
     let step = (to / from).powf(1.0 / last);
     let mut rates: Vec<f64> = (0..RATES).map(|at| rounded(from * step.powf(at as f64), step)).collect();
-    // What was asked for is measured as it was typed.
+    // The requested ends are used exactly.
     (rates[0], rates[RATES - 1]) = (from, to);
     rates.dedup();
     Ok(rates)
 }
 
-/// With as few digits as move a rate by less than a quarter of a step.
+/// Rounds to the fewest digits that move the rate by less than a quarter of a step.
 fn rounded(rate: f64, step: f64) -> f64 {
     let magnitude = rate.log10().floor();
     let digits = (2..=15).find(|digits| 2.0 * 10f64.powi(1 - digits) < step - 1.0).unwrap_or(15);
     let unit = 10f64.powf(magnitude + 1.0 - f64::from(digits));
-    // Below 1, dividing by a whole number keeps the digits that multiplying would lose.
+    // Below 1, division by a whole number keeps digits that multiplication would lose.
     if unit < 1.0 {
         (rate * (1.0 / unit).round()).round() / (1.0 / unit).round()
     } else {

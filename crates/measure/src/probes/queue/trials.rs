@@ -1,4 +1,4 @@
-//! Which trials a request for queues means, and what one trial means.
+//! The trials of a request for queues, and the parameters of one trial.
 
 use super::sweep;
 use crate::external::External;
@@ -9,61 +9,61 @@ use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
 
-/// Queues where none are asked for.
+/// Default queues.
 const QUEUES: &str = "semaphore-slim,semaphore,spsc";
-/// The same where batches are asked for.
+/// Default queues for batches.
 const QUEUES_IN_BATCHES: &str = "spsc,slots";
-/// The same where several producers or consumers are asked for.
+/// Default queues for several producers or consumers.
 const QUEUES_OF_SEVERAL: &str = "mutex,array-queue,crossbeam";
-/// Capacities where none are asked for.
+/// Default capacities.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
-/// The capacity at a rate, of a sweep of rates and of batches, where none is asked for: most batches fit, and a queue
-/// that keeps a rate holds few messages whatever its capacity.
+/// Default capacity at a fixed rate, in a sweep of rates and for batches: most batches fit, and a queue that sustains a
+/// rate holds few messages whatever its capacity.
 const CAPACITY_OF_SWEEP: &str = "1000";
-/// How long a batch takes to become due at a rate, in seconds, at most: passes are to last for several.
+/// Maximum time in seconds until a batch is due, so that passes hold several.
 const MAX_FILLING_S: f64 = 0.1;
-/// The lowest rate, in messages per second: a pass takes ten seconds.
+/// Minimum rate in messages per second, at which a pass takes ten seconds.
 const MIN_RATE: f64 = 10.0;
-/// The largest capacity: what the counters of our semaphores hold.
+/// Maximum capacity, limited by the counters of our semaphores.
 pub const MAX_CAPACITY: u64 = crate::queues::bounded::MAX_PERMITS as u64;
-/// Pairs that stand for each relation where not all are measured.
+/// Representative pairs per relation where not all are measured.
 pub const REPRESENTATIVES: usize = 12;
-/// Pairs that are drawn beside them, to see whether the representatives speak for all: with none of 60 beside the
-/// mark, at most one pair in twenty is, at 95 % (the rule of three: 3 / 60).
+/// Additional random pairs that test whether the representatives are typical: if none of 60 is an outlier, at most one
+/// pair in twenty is, at 95 % confidence (the rule of three: 3 / 60).
 pub const VERIFIED: usize = 60;
-/// More trials than this are not worth waiting for: at the shortest pass they fill a minute. All pairs of 16 CPUs in the
-/// default queues and capacities are 3,840.
+/// Maximum trials: at the shortest pass they take a minute. All pairs of 16 CPUs with the default queues and capacities
+/// are 3,840 trials.
 const MAX_TRIALS: usize = 4_000;
 
-/// The parameters of one trial, read.
+/// The parsed parameters of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
-    /// Which queue.
+    /// The queue.
     pub kind: &'static Kind,
-    /// Looks before it sleeps.
+    /// Polls before it sleeps.
     pub spins: u32,
-    /// What travels.
+    /// Type of the messages.
     pub payload: Payload,
-    /// Messages that it holds.
+    /// Capacity in messages.
     pub capacity: usize,
-    /// Producers and consumers.
+    /// Numbers of producers and consumers.
     pub sides: [usize; 2],
-    /// Messages per second that are meant to be sent; as fast as they go where not.
+    /// Fixed rate in messages per second; `None` for full speed.
     pub rate: Option<f64>,
-    /// Messages that are sent and received at once, where that was asked for; one by one where not.
+    /// Messages per batch if batches were requested.
     pub batch: Option<usize>,
 }
 
 impl Config {
-    /// Memory that the messages of a full queue take, about: each with a word beside it, as most queues keep one.
+    /// Approximate memory of a full queue: each message with an extra word, as in most queues.
     pub fn bytes(&self) -> u64 {
         self.capacity as u64 * (self.payload.bytes() as u64 + size_of::<u64>() as u64)
     }
 
-    /// Reads the parameters of a trial.
+    /// Parses the parameters of a trial.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first invalid parameter.
     pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
@@ -81,8 +81,8 @@ impl Config {
     }
 }
 
-/// Whether a trial may be made beside others. What several producers or a fixed rate show hangs on more than a pair, and
-/// batches are few trials.
+/// Whether a trial may run while others run. Several producers or a fixed rate depend on more than a pair, and batches
+/// are few trials.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::of(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
@@ -90,14 +90,14 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
         return Concurrent::Never;
     }
     match *spec.placement {
-        // Its rate is that of the time slices, and counts in no comparison.
+        // Its rate depends on the quantum and is not compared with others.
         [from, to] if from == to && config.kind.waits == Waits::Awake => Concurrent::Always,
         [_, _] => Concurrent::IfProven,
         _ => Concurrent::Never,
     }
 }
 
-/// The trials of a request, in the order of reports.
+/// The trials of a request, in report order.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options;
     let list = |name: &str, default: &'static str| -> Vec<String> {
@@ -155,7 +155,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         let named = || kinds.iter().filter_map(|(name, kind)| Some((name.as_str(), (*kind)?)));
         batches_fit(batches, named(), &capacities, options.number("rate_per_s"))?;
     }
-    // One on each side has a map; in a row of several numbers it is one of them.
+    // One producer and one consumer form a map, unless they are part of a list of several counts.
     let is_pairs = sides.iter().all(|counts| counts[..] == [1]);
     let mut shapes = Vec::new();
     for (name, _) in &kinds {
@@ -189,7 +189,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let placements = if is_pairs { placements(request, shapes.len()) } else { Vec::new() };
     let around = |shape: &Parameters| -> Vec<CpuId> {
         let count = |name| shape.number(name).unwrap_or(1.0) as usize;
-        // One placement: roles take the CPUs in order, and share them where there are too few.
+        // One placement: roles take the CPUs in order, and share them if there are too few.
         request.cpus.iter().copied().cycle().take(count("producers") + count("consumers")).collect()
     };
     let trial = |shape: &Parameters, placement: &Vec<CpuId>| TrialSpec {
@@ -203,7 +203,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(shapes.iter().flat_map(|shape| placements.iter().map(|cpus| trial(shape, cpus))).collect())
 }
 
-/// Numbers of ends on a side: one, or a list.
+/// Numbers of ends on a side: one number or a list.
 fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestError> {
     let listed = options.text(side).map(|list| list.split(',').map(str::trim).collect::<Vec<_>>());
     let Some(listed) = listed else { return Ok(vec![options.number(side).unwrap_or(1.0) as usize]) };
@@ -221,7 +221,7 @@ fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestE
     listed.iter().map(count).collect()
 }
 
-/// Messages that are sent at once: one number, or a list.
+/// Batch sizes: one number or a list.
 fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
     let listed: Vec<&str> = list.split(',').map(str::trim).collect();
     if let Some((_, twice)) = listed.iter().enumerate().find(|(index, item)| listed[..*index].contains(item))
@@ -236,7 +236,7 @@ fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
     listed.iter().map(count).collect()
 }
 
-/// Whether these queues take these batches.
+/// Checks that these queues support these batches.
 fn batches_fit<'a>(
     batches: &[u64],
     kinds: impl Iterator<Item = (&'a str, &'static Kind)>,
@@ -281,7 +281,7 @@ fn batches_fit<'a>(
     }
 }
 
-/// Whether a queue of a runtime can be measured so: one producer, one consumer, as fast as it goes.
+/// Checks that a runtime's queue can be measured: one producer, one consumer, full speed.
 fn external_fits(name: &str, options: &Parameters, sides: &[Vec<usize>; 2]) -> Result<(), RequestError> {
     let unfit = |sentence: String| Err(RequestError::Unfit(sentence.into()));
     for (parameter, option) in [("rate_per_s", "--rate"), ("rate_sweep", "--rate-sweep")] {
@@ -323,7 +323,7 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
         Some("listed") => of(request.pairs),
         Some("representatives") => of(&sample(request)),
         Some(_) => of(&all(cpus)),
-        // One pair for each relation; one CPU has none.
+        // One pair for each relation; a single CPU has none.
         None if is_curve(request.options) => match (request.pairs, cpus) {
             ([], [cpu, ..]) => vec![vec![*cpu; 2]],
             (pairs, _) => of(pairs),
@@ -333,7 +333,7 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
     }
 }
 
-/// Whether the trials of a pair answer for its relation: delays at rates, or batches.
+/// Whether a pair's trials represent its relation: delays at rates, or batches.
 fn is_curve(options: &Parameters) -> bool {
     ["rate_per_s", "rate_sweep", "batch"].iter().any(|name| options.0.contains_key(*name))
 }
@@ -342,10 +342,10 @@ fn all(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     cpus.iter().flat_map(|&from| cpus.iter().map(move |&to| [from, to])).collect()
 }
 
-/// Some pairs of each relation, then as many drawn from all the others.
+/// Representative pairs of each relation, then random ones of the remaining pairs.
 fn sample(request: &SeriesRequest<'_>) -> Vec<[CpuId; 2]> {
     let mut pairs = all(request.cpus);
-    // The same pairs in every run of a machine, so that runs can be compared and resumed.
+    // The same pairs in every run on a machine, so that runs can be compared and resumed.
     Key::of(&[pairs.len() as u64]).shuffle(&mut pairs);
     let relation = |[from, to]: [CpuId; 2]| -> Relation { request.topology.relation(from, to) };
     let mut taken: Vec<(Relation, usize)> = Vec::new();

@@ -1,9 +1,9 @@
-//! What stands on simulated machines for queues of runtimes: all that the adapters of coretalk offer.
+//! Simulated stand-ins for the queues of runtimes: all that coretalk's adapters offer.
 
 use crate::twin::Twin;
 
-/// The twins. Factors and shares are of the size of what was seen on a guest with two CPUs: C++ took 2 % of its CPU time
-/// outside its roles, Python 5 to 12, .NET 10 to 38, Go 53, Java 53 to 72.
+/// The twins. Factors and shares are of the order measured on a guest with two CPUs: CPU time outside the roles was 2 %
+/// in C++, 5 to 12 % in Python, 10 to 38 % in .NET, 53 % in Go and 53 to 72 % in Java.
 pub const TWINS: &[Twin] = &[
     Twin::new("c:spsc", "spsc", 1.0).of_numbers().holding(1, 4_194_302),
     Twin::new("c:semaphore", "semaphore", 1.0).of_numbers().holding(1, 4_194_302),

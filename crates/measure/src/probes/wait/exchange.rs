@@ -1,4 +1,4 @@
-//! The loop of `wait`: two threads that hand one word to and fro, each waiting in its own way.
+//! The loop of `wait`: two threads that hand one word back and forth, each with its own wait strategy.
 
 use crate::counter;
 use crate::stage::{Guard, Halt};
@@ -6,65 +6,64 @@ use crate::strategies::Strategy;
 use crate::strategies::{Turn, after, is_end, is_turn};
 use crate::tally::Tally;
 
-/// Round trips on every line before anything is counted: address translation and the phase of the first trip.
+/// Uncounted round trips on every line, for address translation and the phase of the first trip.
 pub const LEAD_IN: u64 = 2;
-/// Trips between two reads of the clock where none is in the loop: doubled until they take long enough.
+/// Initial trips between clock reads if the clock is outside the loop; doubled until they take long enough.
 const FIRST_BATCH: u64 = 16;
 const MAX_BATCH: u64 = 1 << 16;
 
-/// What one pass does.
+/// The plan of one pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How long each line is used.
+    /// Time on each line.
     pub spell_ticks: u64,
-    /// How long the first line is used before anything is counted.
+    /// Uncounted time on the first line.
     pub warm_up_ticks: u64,
-    /// Counted trips on each line, at most.
+    /// Maximum counted trips per line.
     pub trips: u64,
-    /// Whether each trip is timed, or many together.
+    /// Whether trips are timed singly or together.
     pub clock: Clock,
-    /// A batch between two reads of the clock takes at least this.
+    /// Minimum duration of a batch between two clock reads.
     pub batch_ticks: u64,
 }
 
-/// Where the clock stands.
+/// Position of the clock reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// In every trip.
     Inside,
-    /// Around many.
+    /// Around many trips.
     Outside,
 }
 
-/// What the role that begins has counted.
+/// Counts of the leading role.
 #[derive(Debug, Default)]
 pub struct Led {
-    /// Trips that were timed.
+    /// Timed trips.
     pub trips: u64,
-    /// All trips, those of warm-up and lead-in among them.
+    /// All trips, including warm-up and lead-in.
     pub all_trips: u64,
-    /// Time of the timed ones, with everything that the loop does.
+    /// Total time of the timed trips, including the loop.
     pub ticks: u64,
-    /// How often it looked, in all trips.
+    /// Polls in all trips.
     pub polls: u64,
 }
 
-/// What the other one has counted.
+/// Counts of the following role.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Hand-overs that came in order.
+    /// Hand-offs in the right order.
     pub verified: u64,
-    /// How often it looked.
     pub polls: u64,
 }
 
-/// One side's end of a hand-over: its partner has to be woken, or not.
+/// Passes the turn, waking the partner if `WAKES`.
 #[inline(always)]
 fn pass<const WAKES: bool>(turn: &Turn, word: u32) {
     if WAKES { turn.pass_waking(word) } else { turn.pass(word) }
 }
 
-/// Role 0. `tallies` get single trips: all in the first, or even and odd trips each in their own where there are two.
+/// Role 0. `tallies` get single trips: all in the first, or even and odd trips separately if there are two.
 ///
 /// # Errors
 /// The reason to leave.
@@ -104,7 +103,7 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     Ok(led)
 }
 
-/// A sample is one round trip and one pair of reads; recording it and the second read lie outside the sample and inside
+/// A sample is one round trip and one pair of reads; recording and the second read are outside the sample but inside
 /// the loop (Tene, "GilExamples").
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
@@ -118,7 +117,7 @@ fn timed<S: Strategy, const WAKES: bool>(
     tallies: &mut [Tally],
     led: &mut Led,
 ) -> Result<u64, Halt> {
-    // One tally, or two: trips in turn.
+    // One tally, or two for alternating trips.
     let mask = (tallies.len() - 1) as u32;
     let mut trips = 0;
     let began = counter::start();
@@ -174,7 +173,7 @@ fn batched<S: Strategy, const WAKES: bool>(
     }
 }
 
-/// Role 1: answers on every line until its end.
+/// Role 1: answers on every line until it ends.
 ///
 /// # Errors
 /// The reason to leave.
@@ -192,7 +191,7 @@ pub fn follow<S: Strategy, const WAKES: bool>(
             if is_end(word) {
                 break;
             }
-            // The very turn that was due, and not merely one of the right parity.
+            // Exactly the expected turn, not just the right parity.
             followed.verified += u64::from(is_turn(word, wanted));
             pass::<WAKES>(turn, word);
             wanted = after(after(wanted));

@@ -21,21 +21,20 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// Lines that a pass draws from: 64 page frames.
+/// Lines to draw from: 64 page frames.
 const LINES: usize = 4096;
-/// Lines that a pass uses one after the other: the address of a line moves what it costs by a third
-/// (docs/evidence.md, "Machine and effects").
+/// Lines used in succession per pass: the address of a line changes its cost by a third (docs/evidence.md, "Machine and
+/// effects").
 const SPELLS: usize = 16;
-/// Warm-up of a pass: this, or a tenth of it where it is short.
+/// Warm-up of a pass: this, or a tenth of a short pass.
 const WARM_UP: Picos = Picos::from_ms(5);
-/// Where the clock stands around many trips, these take at least so long: a read is below a thousandth of it.
+/// Minimum duration of trips timed together: a clock read is below a thousandth of it.
 const BATCH_NS: f64 = 50_000.0;
-/// Energy over a shorter span is not told: its counters move once a millisecond.
+/// Minimum span for energy, whose counters advance once a millisecond.
 const ENERGY_NS: f64 = 20e6;
-/// Pairs of reads whose median is the cost of the clock in a pass.
+/// Pairs of clock reads whose median is the cost of the clock in a pass.
 const CLOCK_READS: usize = 255;
 
-/// Performs one pass of a trial.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let unknown = || TrialFailure::of("this architecture does not have the strategy");
     let trial = Trial::of(order.spec)?;
@@ -102,7 +101,7 @@ impl Task for Follow<'_> {
     }
 }
 
-/// Where the loops of both sides lie that run with a strategy; `None` for one of another architecture.
+/// Addresses of both sides' loops for a strategy; `None` for one of another architecture.
 pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
     struct Loops {
         wakes: bool,
@@ -120,7 +119,6 @@ pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
     with(strategy, Loops { wakes: strategy.sleeps() })
 }
 
-/// What one role has to tell.
 struct Observation {
     led: Option<(Led, Vec<Tally>, u64)>,
     followed: Option<Followed>,
@@ -149,11 +147,11 @@ fn trips(
         clock: if mode == Mode::NoClock { Clock::Outside } else { Clock::Inside },
         batch_ticks: rate.ticks(BATCH_NS) as u64,
     };
-    // A loop that is timed as a whole counts no single trip, and its tally stays empty.
+    // A loop that is timed as a whole counts no single trips, and its tally stays empty.
     let views = if mode == Mode::Alternate { 2 } else { 1 };
     let drawn = drawn(order.key, spells);
     let run_role = |role: &RoleContext<'_>| -> Result<Observation, Halt> {
-        // The first role owns the memory: it is the one that touches it first.
+        // The first role touches the memory first, so it is on that role's node.
         let mut tallies: Vec<Tally> = Vec::new();
         let mut clock_ticks = 0;
         if role.number == 0 {
@@ -186,7 +184,7 @@ fn trips(
         })
     };
     let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
-    // Whoever sleeps looks at its guard every 100 ms by itself.
+    // Sleeping roles check their guard every 100 ms themselves.
     let mut observations = context.run(order.span + PATIENCE, run_role, || ())?.into_iter();
     let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
     let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
@@ -195,13 +193,13 @@ fn trips(
     };
     let mut observed = observe(context, mode, first, second);
     if let Some((joules, loop_ns)) = joules.zip(observed.numbers.values.get(names::LOOP_NS).copied()) {
-        // The power of the pass, starts and ends of threads included, over the time of a trip.
+        // Power over the whole pass, including thread starts and ends, times the duration of a trip.
         observed.value(names::PACKAGE_NJ, joules * 1e9 / elapsed_ns * loop_ns);
     }
     Ok(observed)
 }
 
-/// Lines in the order of their use.
+/// The drawn lines in order of use.
 fn drawn(key: u64, spells: usize) -> Vec<usize> {
     let mut lines: Vec<usize> = (0..LINES).collect();
     Key::of(&[key]).shuffle(&mut lines);
@@ -209,7 +207,7 @@ fn drawn(key: u64, spells: usize) -> Vec<usize> {
     lines
 }
 
-/// The median of some pairs of reads, on the CPU of the caller.
+/// The median cost of a pair of clock reads on the calling CPU.
 fn clock_cost() -> u64 {
     let mut pairs = [0; CLOCK_READS];
     for pair in &mut pairs {
@@ -249,7 +247,7 @@ fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: O
         }
         observed.count(names::NEGATIVE, every.count_below(clock_ticks));
     }
-    // The last look of a wait finds the turn.
+    // The last poll of each wait finds the turn.
     let polls = (led.polls + followed.polls) as f64;
     observed.value(names::SPINS, polls / all - 2.0);
     if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {

@@ -1,4 +1,4 @@
-//! What a runtime has to do for a way of waiting, and what a pass of it found out.
+//! Work orders and results of runtimes for wait strategies.
 
 use super::names;
 use super::trials::Mode;
@@ -10,7 +10,7 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Flag, Histogram};
 
-/// What a runtime has to do for a trial.
+/// The work order of a runtime for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let (operation, events) = match Mode::of(spec)? {
         Mode::Timed => (Operation::Wait, Events::Each),
@@ -28,15 +28,15 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     Ok(RuntimeWork { operation, events, most })
 }
 
-/// What a pass found out.
+/// Converts a runtime's pass into a result.
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     observed.count(names::SAMPLES, pass.count);
     observed.count(TOTAL_NS, pass.ns);
-    // The mode was read when the pass was asked for.
+    // The mode was validated when the pass was ordered.
     match Mode::of(spec).unwrap_or(Mode::Timed) {
         Mode::Cost => {
-            // The role waits for nobody: what others took of its CPU is no part of a call.
+            // The role waits for no other thread, so the time in which it was preempted is not part of a call.
             let used_ns = pass.roles.first().and_then(|role| role.cpu_ns);
             let ns = used_ns.map_or(pass.ns, |used_ns| used_ns.min(pass.ns));
             observed.value(names::CALL_NS, ns as f64 / pass.count as f64);
@@ -84,7 +84,7 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     observed
 }
 
-/// The mean of single round trips, and what is left of it without the clock.
+/// Records the mean of single round trips, and the same without the clock.
 fn trip_values(observed: &mut Observed, events: &Histogram, clock_ns: Option<f64>) {
     let mean_ns = events.mean_ns();
     let net_ns = mean_ns.zip(clock_ns).map(|(mean_ns, clock_ns)| mean_ns - clock_ns);

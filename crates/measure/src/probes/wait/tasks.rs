@@ -1,6 +1,6 @@
-//! [`Task`]: what is done with a way of waiting, compiled for each, and what all passes of `wait` share. Here: what one
-//! call of a wait action costs, what reading the clock does, and what a thread that waits takes from the other thread of
-//! its core, the reason why wait hints exist.
+//! [`Task`]: generic code compiled for each wait strategy, and constants shared by the passes of `wait`. Also the tasks
+//! other than round trips: single calls of a wait action, clock reads, and the slowdown of a sibling by a waiting
+//! thread, the reason why wait hints exist.
 
 use crate::counter;
 use crate::series::TrialOrder;
@@ -20,21 +20,19 @@ use coretalk_model::series::Observed;
 use coretalk_model::wait::names;
 use coretalk_model::{Picos, TrialFailure, stats};
 
-/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
-/// time slice, and a host may hold both CPUs for long.
+/// Extra time of a pass before it is given up, since two roles that spin on one CPU hand off once per quantum, and a
+/// host may deschedule both CPUs for long.
 pub const PATIENCE: Picos = Picos::from_ms(5_000);
-/// Passes over which samples that were asked for are spread: the fewest that a trial has.
+/// Passes over which requested samples are spread: the minimum of a trial.
 pub const PASSES: f64 = 8.0;
 
-/// Something to be done with a strategy that is known by name only.
+/// Generic code for a strategy that is known only by name.
 pub trait Task {
-    /// What comes out.
     type Output;
-    /// Does it.
     fn with<S: Strategy>(self, strategy: S) -> Self::Output;
 }
 
-/// Each strategy is compiled into loops of its own; `None` for one of another architecture.
+/// Runs a task with a strategy, each compiled into loops of its own; `None` for one of another architecture.
 pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
     Some(match strategy {
         StrategyKind::Busy => task.with(Spinning(Busy)),
@@ -62,14 +60,14 @@ pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
     })
 }
 
-/// A batch of calls takes at least so long: a pair of reads of the clock is below 1 % of it.
+/// Minimum duration of a batch of calls: a pair of clock reads is below 1 % of it.
 const BATCH_NS: f64 = 5_000.0;
-/// Calls in a batch, at most.
+/// Maximum calls per batch.
 const MAX_BATCH: u64 = 1 << 12;
-/// Pairs of reads of the clock in a pass, at most.
+/// Maximum pairs of clock reads per pass.
 const CLOCK_READS: u64 = 1_000_000;
 
-/// Calls of a strategy's action, batch after batch.
+/// Times batches of calls of a strategy's action.
 pub struct Calls<'a> {
     pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
@@ -95,7 +93,7 @@ impl Task for Calls<'_> {
                 }
                 let ended = counter::stop();
                 if ended - began < batch_ticks && batch < MAX_BATCH {
-                    // Not long enough to say anything: warm-up.
+                    // Too short for a measurement: warm-up.
                     batch *= 2;
                 } else {
                     means.push((ended - began) as f64 / batch as f64);
@@ -122,7 +120,7 @@ impl Task for Calls<'_> {
     }
 }
 
-/// Two reads of the clock with nothing in between, as every single event has them.
+/// Times two consecutive clock reads, the overhead of every single event.
 pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let requested = order.options.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
@@ -151,12 +149,12 @@ pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obser
     Ok(observed)
 }
 
-/// Between two pieces of work: whoever waits has begun to, or is asleep.
+/// Pause between two pieces of work, after which the waiting role waits or sleeps.
 const SETTLE_NS: f64 = 50_000.0;
 /// Rounds of the fixed work: about 30 µs alone.
 const WORK: u64 = 16_384;
 
-/// Role 0 waits, in turn with the strategy and asleep; role 1 works on the sibling and times its work.
+/// Role 0 waits, alternately with the strategy and asleep; role 1 works on the sibling and times its work.
 pub struct SiblingTask<'a> {
     pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
@@ -202,7 +200,7 @@ fn stand_by<S: Strategy>(role: &RoleContext<'_>, waits: &S, turn: &Turn) -> Resu
     }
 }
 
-/// Role 1: works while the other one waits for its turn; times with the strategy first, asleep second.
+/// Role 1: works while role 0 waits for its turn; returns the times with the strategy, then those with a sleeper.
 fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64>; 2], Halt> {
     let mut times = [Vec::new(), Vec::new()];
     let end = counter::now_ticks() + span;
@@ -224,8 +222,7 @@ fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[
     }
 }
 
-/// Four chains of multiplications and additions, independent of each other: what a core with nobody beside does as fast
-/// as it can.
+/// Four independent chains of multiplications and additions, as fast as a core without a busy sibling can run them.
 fn fixed_work() {
     let mut chains = std::hint::black_box([1u64, 3, 5, 7]);
     for round in 0..WORK {

@@ -1,4 +1,4 @@
-//! The trials of `wait` that follow from a request.
+//! The trials of `wait` for a request.
 
 use crate::external::External;
 use crate::series::{RequestError, SeriesRequest};
@@ -7,23 +7,23 @@ use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::wait::names;
 
-/// What is measured where nothing was asked; what a CPU lacks is left out.
+/// Default strategies; those that the CPU lacks are left out.
 const DEFAULT: &str = if cfg!(target_arch = "aarch64") {
     "clock,busy,pause,pause:8,fence,yield,spin-futex:1000,futex,backoff,wfe"
 } else {
     "clock,busy,pause,pause:8,fence,yield,spin-futex:1000,futex,backoff,umwait,tpause,mwaitx"
 };
-/// The same of single calls.
+/// Default strategies for single calls.
 const DEFAULT_CALLS: &str = if cfg!(target_arch = "aarch64") {
     "busy,pause,pause:8,fence,yield,futex,spin-futex:1000,backoff,wfe"
 } else {
     "busy,pause,pause:8,fence,yield,futex,spin-futex:1000,backoff,umwait,tpause,mwaitx"
 };
-/// What alternates with nothing where nothing was asked.
+/// Default strategy for `alternate`.
 const DEFAULT_ALTERNATE: &str = "pause";
-/// What stands for the clock alone in a list of strategies, of coretalk or after the colon of a runtime.
+/// Name of the clock in a list of strategies, also after the colon of a runtime.
 const CLOCK: &str = "clock";
-/// What alternates with a strategy.
+/// Strategy that `alternate` compares with.
 const BUSY: &str = "busy";
 
 /// What a trial times.
@@ -31,15 +31,15 @@ const BUSY: &str = "busy";
 pub enum Mode {
     /// Every round trip.
     Timed,
-    /// Every round trip, the strategy and `busy` in turn.
+    /// Every round trip, alternating between the strategy and `busy`.
     Alternate,
     /// Many round trips together.
     NoClock,
     /// Single calls of the wait action.
     Cost,
-    /// Work of a sibling while one waits.
+    /// Work on a sibling of the waiting thread.
     Sibling,
-    /// Two reads of the clock with nothing in between.
+    /// Two consecutive clock reads.
     Clock,
 }
 
@@ -47,7 +47,7 @@ impl Mode {
     const ALL: [Mode; 6] =
         [Mode::Timed, Mode::Alternate, Mode::NoClock, Mode::Cost, Mode::Sibling, Mode::Clock];
 
-    /// Reads it from parameters.
+    /// Parses the mode of a trial.
     ///
     /// # Errors
     /// A name of another version.
@@ -59,12 +59,12 @@ impl Mode {
             .ok_or_else(|| RequestError::Unfit(format!("unknown mode `{}`", mode.unwrap_or_default()).into()))
     }
 
-    /// Whether one CPU is all that it needs.
+    /// Whether it needs only one CPU.
     fn is_of_one_cpu(self) -> bool {
         matches!(self, Mode::Cost | Mode::Clock)
     }
 
-    /// How parameters say it; the usual one is left out.
+    /// Its parameter value; `None` for the default.
     fn name(self) -> Option<&'static str> {
         match self {
             Mode::Timed => None,
@@ -77,17 +77,17 @@ impl Mode {
     }
 }
 
-/// What a trial means.
+/// The parsed parameters of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     /// What is timed.
     pub mode: Mode,
-    /// How each side waits; the first one alone where there is one.
+    /// The strategy of each side; only the first for a single role.
     pub sides: [Option<StrategyKind>; 2],
 }
 
 impl Trial {
-    /// Reads it from parameters.
+    /// Parses the parameters.
     ///
     /// # Errors
     /// A name of another version.
@@ -107,7 +107,7 @@ impl Trial {
         Ok(Trial { mode, sides })
     }
 
-    /// The strategies, each once.
+    /// The distinct strategies.
     pub fn strategies(&self) -> impl Iterator<Item = StrategyKind> + use<> {
         let [first, second] = self.sides;
         let plain = (self.mode == Mode::Alternate).then_some(StrategyKind::Busy);
@@ -125,12 +125,12 @@ impl Trial {
     }
 }
 
-/// What waits on both sides of a trial.
+/// The strategies of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Sides {
-    /// Strategies of ours; none is the clock alone.
+    /// Native strategies; `None` is the clock alone.
     Ours([Option<StrategyKind>; 2]),
-    /// A runtime, which waits in one way on both sides.
+    /// A runtime's strategy, the same on both sides.
     External(External),
 }
 
@@ -141,10 +141,10 @@ fn of_runtime(external: &External, mode: Mode, placement: Vec<CpuId>) -> TrialSp
     TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement }
 }
 
-/// Strategies × pairs; what concerns one CPU only, on the first; siblings, where there are some.
+/// Strategies × pairs; modes for one CPU use the first; sibling trials where there are siblings.
 ///
 /// # Errors
-/// A name that is unknown, twice, or makes no sense with the mode.
+/// A name that is unknown, duplicated, or invalid for the mode.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let mode = match request.options.text("mode") {
         Some(names::ALTERNATE) => Mode::Alternate,
@@ -177,7 +177,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             let sentence = "--alternate switches between a strategy and `busy`: name another one";
             return Err(RequestError::Unfit(sentence.into()));
         }
-        // Where single calls or many trips are timed, the clock is no part of it.
+        // The clock is not part of single calls or of many trips timed together.
         if word == CLOCK && mode != Mode::Timed {
             if requested.is_some() {
                 let sentence = format!("`{name}` is the cost of timing a trip: it is meaningless here");
@@ -200,7 +200,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         sides.push(pair);
     }
     let pairs = match (request.pairs, request.cpus) {
-        // One CPU is all there is: both roles share it.
+        // With a single CPU both roles share it.
         ([], &[only]) => vec![[only, only]],
         (pairs, _) => pairs.to_vec(),
     };
@@ -221,7 +221,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             false => trials.extend(pairs.iter().map(|pair| spec(pair.to_vec()))),
         }
     }
-    // What waiting takes from a sibling: of every strategy, on the first core that has one.
+    // Sibling trials: every strategy, on the first core with siblings.
     if let (Mode::Timed, Some([waiter, sibling])) = (mode, siblings(request)) {
         let same = |side: &Sides| match side {
             Sides::Ours([first, second]) if first == second => *first,
@@ -234,7 +234,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(trials)
 }
 
-/// Two threads of one core among the chosen CPUs.
+/// Two siblings among the selected CPUs.
 fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
     let cpus = request.cpus;
     cpus.iter().enumerate().find_map(|(index, &a)| {
@@ -243,14 +243,14 @@ fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
     })
 }
 
-/// `A:B`, where a name may itself hold a colon (`pause:8:futex`).
+/// Parses `A:B`, where a name may itself contain a colon (`pause:8:futex`).
 fn both(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
     let splits = || pair.match_indices(':').map(|(at, _)| (&pair[..at], &pair[at + 1..]));
     let known = splits().find_map(|(a, b)| Some([strategy_kind(a).ok()?, strategy_kind(b).ok()?]));
     if let Some(known) = known {
         return Ok(known);
     }
-    // The name that is wrong, if one side is right.
+    // The invalid name, if the other side is valid.
     let wrong = splits().find_map(|(a, b)| match (strategy_kind(a), strategy_kind(b)) {
         (Ok(_), Err(wrong)) | (Err(wrong), Ok(_)) => Some(wrong),
         _ => None,

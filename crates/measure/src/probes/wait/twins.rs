@@ -1,19 +1,19 @@
-//! What stands on simulated machines for ways of waiting of runtimes: all that the adapters of coretalk offer.
+//! Simulated stand-ins for the wait strategies of runtimes: all that coretalk's adapters offer.
 
 use crate::adapters::Kind;
 use crate::twin::Twin;
 
-/// What adapters of version 2 perform of `busy`, …
+/// What adapters of version 2 perform with `busy`.
 const PLAIN: &[Kind] = &[Kind::Wait, Kind::Cost];
-/// … of other waits that poll, …
+/// What they perform with other polling strategies.
 const POLLS: &[Kind] = &[Kind::Wait, Kind::Alternate, Kind::Cost];
-/// … of those that sleep, …
+/// What they perform with sleeping strategies.
 const SLEEPS: &[Kind] = &[Kind::Wait, Kind::Alternate];
-/// … and of their clocks.
+/// What they perform with their clocks.
 const CLOCK: &[Kind] = &[Kind::Clock];
 
-/// The twins. Loops that a compiler has made are as fast as ours once they are warm: on a guest round trips took 103 to
-/// 114 ns in .NET, 75 to 110 in Java and 95 to 121 in C++.
+/// The twins. Warm compiled loops are as fast as ours: round trips on a guest took 103 to 114 ns in .NET, 75 to 110 ns
+/// in Java and 95 to 121 ns in C++.
 pub const TWINS: &[Twin] = &[
     Twin::new("cpp:busy", "busy", 1.0),
     Twin::new("cpp:pause", "pause", 1.0),

@@ -1,4 +1,4 @@
-//! The primitives of `wake` by name: what each does, what it costs, and the trials that follow from a request.
+//! The primitives of `wake` by name: description, simulated cost, and the trials of a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 use crate::external::External;
@@ -8,36 +8,36 @@ use crate::sim::wake::WakeCost;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 
-/// What a primitive is for: what it does when nobody waits depends on it.
+/// The purpose of a primitive, which determines its behaviour without a waiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// Taken and released by one thread.
     Lock,
-    /// Somebody is told; with nobody there it is a word into the air.
+    /// A notification, which is lost without a waiter.
     Notice,
-    /// Something is left behind for the next one, or both have to be there.
+    /// A message that waits for the receiver, or a meeting of both threads.
     Message,
 }
 
-/// What is known of a primitive.
+/// A catalogue entry.
 struct Entry {
     kind: PrimitiveKind,
     id: &'static str,
     purpose: Purpose,
-    /// How it wakes.
+    /// Description of the wake-up.
     how: &'static str,
 }
 
-/// The catalogue out of one row for each primitive: its name in code, its name, what it is for, and how it wakes.
+/// Builds the catalogue from one row per primitive: identifier, name, purpose and wake-up.
 macro_rules! primitives {
     ($($kind:ident $id:literal $purpose:ident $how:literal;)+) => {
-        /// The primitives: each has a row in `ENTRIES`, a loop and a price.
+        /// The primitives; each has an entry in `ENTRIES`, a loop and a simulated price.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum PrimitiveKind {
             $(#[doc = concat!("`", $id, "`")] $kind,)+
         }
 
-        /// Every primitive, in the order of reports.
+        /// Every primitive, in report order.
         const ENTRIES: &[Entry] = &[
             $(Entry { kind: PrimitiveKind::$kind, id: $id, purpose: Purpose::$purpose, how: $how },)+
         ];
@@ -78,31 +78,31 @@ primitives! {
     Ticket "ticket" Lock "first come, first served: never sleeps";
 }
 
-/// What is measured where nothing was asked: one of each mechanism.
+/// Default primitives: one of each mechanism.
 const DEFAULT: &str = "semaphore,std-mutex,condvar-one,park,eventfd,pipe";
 
-/// The most waiters that are woken together.
+/// Maximum waiters woken together.
 const MAX_WAITERS: u32 = 1024;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// A wake-up through this primitive.
     Wake(PrimitiveKind),
     /// Lock and unlock of a lock that nobody else wants.
     Uncontended(PrimitiveKind),
-    /// A notice to nobody.
+    /// A notification without a waiter.
     NotifyIdle(PrimitiveKind),
-    /// A notice to so many.
+    /// A notification of this many waiters.
     NotifyAll(u32),
-    /// Going to sleep for a millisecond.
+    /// A sleep of a millisecond.
     Sleep,
 }
 
-/// What a name stands for.
+/// Parses a name.
 ///
 /// # Errors
-/// [`RequestError`]: there is no such name, or it is none that can be combined so.
+/// [`RequestError`]: an unknown name or an invalid combination.
 pub fn variant(name: &str) -> Result<Variant, RequestError> {
     if name == SLEEP {
         return Ok(Variant::Sleep);
@@ -150,7 +150,7 @@ fn entry_by_id(name: &str) -> Result<&'static Entry, RequestError> {
     })
 }
 
-/// Every name by its form, and how it wakes.
+/// Every form of a name with its description.
 pub fn every() -> Vec<(String, String)> {
     let plain = ENTRIES.iter().map(|entry| (entry.id, entry.id));
     let forms = [
@@ -163,7 +163,7 @@ pub fn every() -> Vec<(String, String)> {
     plain.chain(forms).filter_map(told).collect()
 }
 
-/// How a primitive wakes, in words; nothing for a name that is none.
+/// Description of a name's wake-up; `None` for an unknown name.
 pub fn mechanism(name: &str) -> Option<&'static str> {
     match variant(name).ok()? {
         Variant::Wake(known) => ENTRIES.iter().find(|entry| entry.kind == known).map(|entry| entry.how),
@@ -176,9 +176,9 @@ pub fn mechanism(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What one wake-up does, in events of the machine: what a simulated machine prices.
+/// The cost of one wake-up in machine events.
 pub fn cost(kind: PrimitiveKind) -> WakeCost {
-    // Two transfers: the word itself, and the kernel's queue of it.
+    // Two transfers: the word itself, and the kernel's queue for it.
     let futex = WakeCost {
         transfers: 2.0,
         waker_calls: 1.0,
@@ -187,12 +187,12 @@ pub fn cost(kind: PrimitiveKind) -> WakeCost {
         alone_cycles: 20.0,
         alone_calls: 0.0,
     };
-    // The mutex of the condition variable moves too; std's counts no waiters, so every notice calls the kernel.
+    // The condition variable's mutex moves too; std's does not count waiters, so every notification calls the kernel.
     let condvar = WakeCost { transfers: 4.0, alone_cycles: 50.0, alone_calls: 1.0, ..futex };
     let spinning =
         WakeCost { transfers: 1.0, waker_calls: 0.0, waiter_calls: 0.0, spins_ns: f64::INFINITY, ..futex };
     match kind {
-        // 100 hints of some 10 ns.
+        // 100 hints of about 10 ns.
         PrimitiveKind::StdMutex | PrimitiveKind::PthreadMutexAdaptive => {
             WakeCost { spins_ns: 1_000.0, ..futex }
         }
@@ -201,18 +201,18 @@ pub fn cost(kind: PrimitiveKind) -> WakeCost {
             WakeCost { transfers: 3.0, waker_calls: 1.5, waiter_calls: 1.5, ..futex }
         }
         PrimitiveKind::CondvarOne | PrimitiveKind::CondvarAll | PrimitiveKind::Barrier => condvar,
-        // The woken finds the lock held and looks at it until it is free.
+        // The woken thread finds the lock held and polls it until it is free.
         PrimitiveKind::CondvarOneLocked | PrimitiveKind::CondvarAllLocked => {
             WakeCost { transfers: 5.0, ..condvar }
         }
-        // The count of waiters travels as well; 12 hints of some 10 ns and four yields of some 100. Alone: an exchange and a
-        // look at the count.
+        // The count of waiters moves as well; 12 hints of about 10 ns and four yields of about 100 ns. Without a
+        // waiter: an exchange and a read of the count.
         PrimitiveKind::AtomicWaitSet | PrimitiveKind::AtomicWaitClear => {
             WakeCost { transfers: 3.0, spins_ns: 500.0, ..futex }
         }
         PrimitiveKind::AtomicWaitAlways => WakeCost { alone_calls: 1.0, ..futex },
         PrimitiveKind::ParkingLotCondvar => WakeCost { transfers: 5.0, alone_calls: 0.0, ..condvar },
-        // Through the file layer: the lock and the buffer of the descriptor move, and both calls do more.
+        // Through the file layer: the lock and the buffer of the descriptor move, and both calls take longer.
         PrimitiveKind::EventFd => WakeCost { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0, ..futex },
         PrimitiveKind::Pipe => WakeCost { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0, ..futex },
         PrimitiveKind::Tas | PrimitiveKind::Ttas | PrimitiveKind::Ticket => spinning,
@@ -223,7 +223,7 @@ pub fn cost(kind: PrimitiveKind) -> WakeCost {
     }
 }
 
-/// Whether what a name stands for is done by one thread, so that a second CPU is not needed.
+/// Whether a name is performed by a single thread, so that no second CPU is needed.
 pub fn needs_one_cpu(name: &str) -> bool {
     matches!(variant(name), Ok(Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep))
 }
@@ -242,7 +242,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let unpinned = request.options.number(names::UNPINNED);
     let mask = unpinned.map(|_| request.cpus.iter().copied().collect::<CpuSet>());
     let started = request.cpus.first_chunk::<2>().filter(|_| mask.is_some());
-    // What is not bound has no pairs; both threads start on the first two CPUs.
+    // Unbound threads have no pairs; both start on the first two CPUs.
     let pairs = started.map_or(request.pairs, std::slice::from_ref);
     let mut trials = Vec::new();
     for (index, name) in primitives.iter().enumerate() {
@@ -271,7 +271,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             return Err(RequestError::Unfit(sentence.into()));
         }
         match what {
-            // What a runtime performs is a wake-up through a primitive of its own.
+            // A runtime's name is a wake-up through a primitive of its own.
             None | Some(Variant::Wake(_)) => {
                 // A map has one gap: three would take three times the budget.
                 let is_map = pairs.len() > FEW_PAIRS;

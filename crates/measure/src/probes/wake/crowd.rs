@@ -1,4 +1,4 @@
-//! `notify-all:N`: one thread tells many at once.
+//! `notify-all:N`: one thread wakes many at once.
 
 use super::{GAP_JITTER, GAPS_NS, PATIENCE, names};
 use crate::counter;
@@ -13,18 +13,18 @@ use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What the waker counted: until the first went on, until the last, and what it cost the waker.
+/// The waker's counts: time until the first waiter continued, until the last, and the waker's own cost.
 type Counted = [Tally; 3];
 
 #[derive(Debug, Default)]
 struct Crowd {
     round: Mutex<u64>,
     changed: Condvar,
-    /// The round that is about to be waited for; `LAST` ends the pass.
+    /// The round to wait for; `LAST` ends the pass.
     armed: Apart<AtomicU64>,
     waiting: Apart<AtomicU64>,
     over: Apart<AtomicU64>,
-    /// When each waiter went on.
+    /// Time at which each waiter continued.
     went_on: Vec<Apart<AtomicU64>>,
 }
 
@@ -64,12 +64,12 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     Ok(observed)
 }
 
-/// Where the loops of both roles lie, the one that wakes first.
+/// Addresses of the loops of both roles, the waking role first.
 pub fn loops() -> [*const (); 2] {
     [wake as *const (), wait as *const ()]
 }
 
-// Neither is inlined, so that the code that `probes --asm` shows is the code that ran.
+// Neither role is inlined, so that the code that `probes --asm` shows is the code that ran.
 #[inline(never)]
 fn wake(
     role: &RoleContext<'_>,

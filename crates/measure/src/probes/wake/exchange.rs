@@ -1,5 +1,5 @@
-//! The loops of `wake`: two threads, one that waits and one that wakes it, round after round; and one alone, for what
-//! primitives cost when nobody waits and how exact a sleep is.
+//! The loops of `wake`: two threads, one that waits and one that wakes it, in rounds; and single threads for the cost
+//! of primitives without a waiter and the precision of a sleep.
 
 use super::catalogue::{PrimitiveKind, Variant, variant};
 use super::{GAP_JITTER, GAPS_NS, MIN_ROUNDS, PATIENCE, SLEEP_NS, Tallies, crowd, make, names};
@@ -24,10 +24,10 @@ use coretalk_model::wake::RanOn;
 use coretalk_model::{CpuId, Topology, TrialFailure, stats};
 use std::sync::OnceLock;
 
-/// Before the first round.
+/// The round number before the first round.
 const NO_ROUND: u64 = 0;
 
-/// Performs one pass of what a name stands for.
+/// Performs one pass of the named variant.
 pub fn perform(
     name: &str,
     context: &TrialContext<'_>,
@@ -39,7 +39,7 @@ pub fn perform(
             .map_or([false; 4], |(mask, topology)| RanOn::possible(topology, &mask))
     };
     let observed = |tallies: Tallies| tallies.observed(context.rate(), possible());
-    // A plan of another version may hold names that this one does not know.
+    // A plan of another version may hold unknown names.
     match variant(name)? {
         Variant::Sleep => sleeps(context, order),
         Variant::NotifyAll(_) => crowd::perform(context, order),
@@ -48,7 +48,7 @@ pub fn perform(
     }
 }
 
-/// Where the loops of the roles lie that a name stands for, the one that wakes first.
+/// Addresses of the loops of a variant's roles, the waking role first.
 pub fn loops(variant: Variant) -> Vec<usize> {
     struct Loops {
         is_alone: bool,
@@ -71,7 +71,7 @@ pub fn loops(variant: Variant) -> Vec<usize> {
     found.into_iter().map(|at| at as usize).collect()
 }
 
-/// Something to be done with a primitive that is known by name only.
+/// Generic code for a primitive that is known only by name.
 trait Task {
     type Output;
     fn with<P: Primitive>(self) -> Self::Output;
@@ -101,7 +101,7 @@ impl Task for Alone<'_> {
     }
 }
 
-/// Each primitive is compiled into a loop of its own.
+/// Runs a task with a primitive, each compiled into a loop of its own.
 fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
     match kind {
         PrimitiveKind::StdMutex => task.with::<StdMutex>(),
@@ -129,28 +129,27 @@ fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
     }
 }
 
-/// What the two threads tell each other, each on lines of its own.
+/// State shared by the two threads, each word on lines of its own.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Waker: the round for which it is armed; `LAST` ends the pass.
+    /// Written by the waker: the round for which it is armed; `LAST` ends the pass.
     armed: Apart<AtomicU64>,
-    /// Waiter: the round in which it is about to wait. Whoever gives up closes it, so that exactly one of both knows
-    /// whether the round takes place.
+    /// Written by the waiter: the round in which it is about to wait. A role that gives up closes it, so that exactly
+    /// one of them decides whether the round takes place.
     waiting: Apart<AtomicU64>,
-    /// Waiter: the round that is over; then the words below are its.
+    /// Written by the waiter: the finished round, to which the words below belong.
     over: Apart<AtomicU64>,
-    /// When the waiter went on.
+    /// Time at which the waiter continued.
     went_on: Apart<AtomicU64>,
-    /// How often it had slept in this round, plus one; 0 is unknown.
+    /// Number of sleeps of the waiter in this round plus one; 0 is unknown.
     sleeps: Apart<AtomicU64>,
-    /// The CPU on which it went on; `UNKNOWN_CPU` where the system does not say.
+    /// CPU on which it continued; `UNKNOWN_CPU` where the system does not report it.
     ran_on: Apart<AtomicU64>,
 }
 
-/// No CPU has this number.
 const UNKNOWN_CPU: u64 = u64::MAX;
 
-/// No round comes after this.
+/// Round number that ends the pass.
 const LAST: u64 = u64::MAX;
 
 fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
@@ -181,7 +180,7 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
             Err(Halt::Partner)
         })
     };
-    // All CPUs are measured, so the coordinating thread sleeps all the time.
+    // All CPUs are measured, so the coordinating thread sleeps throughout.
     let said = context.run_undisturbed(limit, unbound, || primitive.unblock());
     match refused.get() {
         Some(&(cpu, errno)) => Err(TrialFailure::NotPinned { cpu, errno }),
@@ -193,7 +192,7 @@ struct Plan<'a> {
     gap_ticks: f64,
     span_ticks: u64,
     key: Key,
-    /// Where the threads are not bound: their places are counted.
+    /// Set if the threads are unbound, so that positions are counted.
     topology: Option<&'a Topology>,
 }
 
@@ -210,7 +209,8 @@ fn wake_all<P: Primitive>(
     let end = counter::now_ticks() + plan.span_ticks;
     for round in NO_ROUND + 1.. {
         let held = primitive.arm();
-        // Release: whoever sees the round also sees that the primitive is armed. Pairs with the Acquire of the waiter.
+        // Release: a waiter that sees the round also sees that the primitive is armed. Pairs with the Acquire of the
+        // waiter.
         shared.armed.store(round, Release);
         // Acquire pairs with the Release of the waiter: it has counted its switches before it announces itself.
         if let Err(halt) = role.wait_until(|| shared.waiting.load(Acquire) == round) {
@@ -222,7 +222,7 @@ fn wake_all<P: Primitive>(
         }
         let jitter = 1.0 + GAP_JITTER * (2.0 * plan.key.uniform(round) - 1.0);
         if let Err(halt) = role.spin_for((plan.gap_ticks * jitter) as u64) {
-            // The waiter has announced itself and may sleep where nothing else can wake it.
+            // The waiter has announced itself and may be asleep, and only this can wake it.
             primitive.wake(held, round);
             return Err(halt);
         }
@@ -233,13 +233,13 @@ fn wake_all<P: Primitive>(
         // Acquire pairs with the Release of the waiter: its stamp and count are written.
         role.wait_until(|| shared.over.load(Acquire) == round)?;
         let went_on = shared.went_on.load(Acquire);
-        // Exactly one sleep, from before the gap until after the wake-up: it slept all the time between.
+        // Exactly one sleep, from before the gap until after the wake-up: it slept throughout.
         let slept = shared.sleeps.load(Acquire) == 2;
         match went_on.checked_sub(began) {
             Some(wake) => tallies.count(wake, ended - began, slept, round == NO_ROUND + 1),
             None => tallies.negative += 1,
         }
-        // The first is cold and counts nowhere.
+        // The first round is cold and not counted.
         let waiter = u32::try_from(shared.ran_on.load(Acquire)).ok().filter(|_| round > NO_ROUND + 1);
         if let (Some(topology), Some(waker), Some(waiter)) = (plan.topology, waker, waiter) {
             tallies.place(RanOn::of(topology, waker, CpuId(waiter)));
@@ -263,7 +263,7 @@ fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared
             break;
         }
         let before = role.switches();
-        // Release: the waker sees that the switches were counted. It fails where the waker has given up.
+        // Release: the waker sees that the switches were counted. It fails if the waker has given up.
         if shared.waiting.compare_exchange(round - 1, round, AcqRel, Acquire).is_err() {
             return Err(Halt::Partner);
         }
@@ -279,10 +279,10 @@ fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared
     Ok(())
 }
 
-/// Operations between two reads of the clock: a read costs less than 1 % of them.
+/// Operations between two clock reads, which cost less than 1 % of them.
 const BATCH: u32 = 1_000;
 
-/// Arms and wakes a primitive with nobody there: lock and unlock of a lock, a notice to nobody.
+/// Arms and wakes a primitive without a waiter: lock and unlock of a lock, or a notification of no thread.
 fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let primitive = make::<P>()?;
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
@@ -296,7 +296,7 @@ fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Re
     Ok(observed)
 }
 
-/// What each operation takes, batch by batch.
+/// Times operations without a waiter in batches.
 #[inline(never)]
 fn wake_nobody<P: Primitive>(
     role: &RoleContext<'_>,
@@ -304,7 +304,7 @@ fn wake_nobody<P: Primitive>(
     span_ticks: u64,
 ) -> Result<Vec<f64>, Halt> {
     role.wait_for_all()?;
-    // Round 0 is over before it begins: whoever has to be known to be told is known now.
+    // Round 0 is over before it begins; this registers the thread where notification requires it.
     primitive.register(role.guard);
     let end = counter::now_ticks() + span_ticks;
     let mut batches = Vec::new();
@@ -323,7 +323,7 @@ fn wake_nobody<P: Primitive>(
     }
 }
 
-/// Sleeps for a millisecond again and again; counts by how much each sleep was longer.
+/// Sleeps for a millisecond repeatedly and counts the excess of each sleep.
 pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let sleep_ticks = context.rate().ticks(SLEEP_NS as f64) as u64;

@@ -1,4 +1,4 @@
-//! What a runtime has to do for a wake-up, and what a pass of it found out.
+//! Work orders and results of runtimes for wake-ups.
 
 use super::{GAPS_NS, names};
 use crate::adapters::pass::Pass;
@@ -7,11 +7,11 @@ use crate::series::RequestError;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 
-/// Where the waiter gave its CPU away as often as it was woken but for this share, it slept each time: the first wait may
-/// find everybody there. Where it did so in no more than this share of the waits, it never slept.
+/// Tolerance as a share of the wake-ups. If the waiter's voluntary switches reach their number within it, the waiter
+/// slept each time (all threads may be ready for the first wait); if they do not exceed this share, it never slept.
 const FEW: f64 = 0.01;
 
-/// What a runtime has to do for a trial.
+/// The work order of a runtime for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
@@ -19,7 +19,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     Ok(RuntimeWork { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
 }
 
-/// What a pass found out. Of single wake-ups nobody knows whether the waiter slept; how often it did in all, the system counts.
+/// Converts a runtime's pass into a result. Whether single waits slept is unknown; the system counts the total.
 pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     observed.count("samples", pass.count);

@@ -1,8 +1,8 @@
-//! What stands on simulated machines for wake-ups of runtimes: all that the adapters of coretalk offer.
+//! Simulated stand-ins for the wake-ups of runtimes: all that coretalk's adapters offer.
 
 use crate::twin::Twin;
 
-/// The twins: nearly all of a wake-up is the kernel's, so that runtimes add little.
+/// The twins: the kernel dominates a wake-up, so runtimes add little.
 pub const TWINS: &[Twin] = &[
     Twin::new("cpp:atomic-wait", "atomic-wait-set", 1.05),
     Twin::new("cpp:counting-semaphore", "semaphore", 1.1),
