@@ -1,4 +1,4 @@
-//! The session: drives one run on a machine, hands every round to a [`Sink`] and tells an [`Observer`] what happens.
+//! The session: drives one run on a machine, passes every round to a [`Sink`] and events to an [`Observer`].
 
 pub mod latency;
 pub mod place;
@@ -12,17 +12,17 @@ pub use sink::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Si
 use coretalk_model::Picos;
 use coretalk_model::stats::Key;
 
-/// Least distance between the beginnings of two passes over one cell or trial. Closer passes add little: their
-/// autocorrelation is 0.43 at 20 ms and 0.24 at 100 (measured; docs/evidence.md, "Machine and effects").
+/// Minimum distance between the starts of two passes over one cell or trial. Closer passes add little: their
+/// autocorrelation is 0.43 at 20 ms and 0.24 at 100 ms (measured; docs/evidence.md, "Machine and effects").
 const PASS_GAP: Picos = Picos::from_ms(60);
-/// Largest distance that a run chooses by itself: at 300 ms the autocorrelation has fallen to 0.10.
+/// Maximum distance that a run chooses by itself: at 300 ms the autocorrelation has fallen to 0.10.
 const WIDE_GAP: Picos = Picos::from_ms(250);
-/// Distance between the beginnings of passes where this number of them is spread over a time.
+/// Distance between the starts of passes that are spread over a time.
 fn spread(secs: f64, passes: u32) -> Picos {
     Picos::from_secs(secs / f64::from(passes)).clamp(PASS_GAP, WIDE_GAP)
 }
 
-/// A gap, up to 25 % shorter or longer, so that passes do not fall into step with anything periodic.
+/// A gap varied by ± 25 %, to avoid synchronisation with periodic events.
 fn jittered(gap: Picos, key: Key) -> Picos {
     Picos::from_ns(gap.ns() * (0.75 + 0.5 * key.with(7).uniform(0)))
 }

@@ -1,7 +1,8 @@
-//! Driving a latency run: pilot, map, gate, re-measurement, ladder, shared execution, tails; or another tool's counts.
+//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, shared execution, tails; or another tool's
+//! counts.
 //!
-//! The order of work is in [`run`]; each phase is a file of its own. All of them go through the driver, which
-//! performs rounds, keeps the budget and hands everything to the sink.
+//! [`run`] orders the phases, each in a file of its own. All use the driver, which performs rounds, keeps the budget
+//! and passes everything to the sink.
 
 mod driver;
 mod estimate;
@@ -28,12 +29,12 @@ use coretalk_model::Picos;
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use driver::Driver;
 
-/// Measures what the settings ask for, on a machine whose workers are engaged. `resumed` is what earlier segments of the
-/// same run said (empty for a new run): finished visits are not repeated.
+/// Measures a map by the settings on a machine with engaged workers. `resumed` holds the results of earlier segments of
+/// the same run (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
-/// [`RunError`]; whatever was committed before stays. [`RunError::Interrupted`] where somebody wished to end and the
-/// sink has kept everything.
+/// [`RunError`]; earlier commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
+/// everything.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -47,7 +48,6 @@ pub fn run(
     driver.finish(ended)
 }
 
-/// One phase of a run, in a file of its own.
 type Phase = fn(&mut Driver<'_>) -> Result<Ended, RunError>;
 
 fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -65,15 +65,15 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         tails::perform,
     ];
     for (index, phase) in phases.into_iter().enumerate() {
-        // A map says itself at every pass how much is left.
+        // A map updates the expected time itself with every pass.
         if index > 1 {
             let left = ladder::remaining(driver).alone();
             driver.foresee(left);
         }
         match phase(driver)? {
             Ended::Complete => {}
-            // A budget that ended during the map must not cost the short ladder as well: each phase looks for itself
-            // whether it still fits.
+            // A budget that ends during the map must not cost the short ladder as well: each phase checks whether it
+            // still fits.
             Ended::Budget => driver.budget_ended = true,
             Ended::Interrupted => return Ok(Ended::Interrupted),
         }
@@ -81,7 +81,7 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(if driver.budget_ended { Ended::Budget } else { Ended::Complete })
 }
 
-/// Machine time of what comes after a map and its ladder, where so much will be spent by then.
+/// Expected machine time after the map and its ladder, if `spent` will have passed by then.
 fn after_map(driver: &Driver<'_>, spent: Picos) -> Picos {
     let known = gate::remaining(driver) + remeasure::remaining(driver) + execution::remaining(driver);
     known + tails::machine_time(driver.settings, driver.pairs.len(), driver.settings.budget - (spent + known))

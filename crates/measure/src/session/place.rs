@@ -1,4 +1,4 @@
-//! Driving a comparison of placements: repetitions in balanced order, until the differences are known or the budget ends.
+//! Compares placements: repetitions in balanced order, until the differences are known or the budget ends.
 
 use super::run_loop::{Ended, RunError, RunLoop, Suspicion};
 use super::series::SeriesResumedState;
@@ -12,62 +12,62 @@ use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
 
-/// Between runs, so that caches are written back and threads of the last run are gone.
+/// Pause between runs, so that caches are written back and threads of the last run have ended.
 const COOL_DOWN: Picos = Picos::from_ms(20);
-/// How often a run is begun whose CPUs come and go.
+/// Attempts at a run whose CPUs come and go.
 const ATTEMPTS: u32 = 3;
 
-/// A comparison that is to be made.
+/// A comparison to run.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceJob<'a> {
-    /// What is meant.
+    /// The settings.
     pub settings: &'a PlaceSettings,
-    /// What is run, in the order of the settings.
+    /// The workloads, in the order of the settings.
     pub works: &'a [Work],
 }
 
 /// How a comparison ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlaceEnded {
-    /// Everything planned was done.
+    /// All planned repetitions were run.
     Complete,
-    /// The budget ended; wide intervals stay and are said.
+    /// The budget ended; remaining wide intervals are reported.
     Budget {
-        /// The run that it broke off.
+        /// The run that it aborted.
         unfinished: Option<Unfinished>,
     },
-    /// The budget ended before some placement had a run that counts.
+    /// The budget ended before some placement had a valid run.
     TooShort {
-        /// What everything that was asked for takes at least, as far as runs have shown.
+        /// The minimum time of the comparison, as far as runs have shown.
         needed: Picos,
-        /// The run that the budget broke off.
+        /// The run that the budget aborted.
         unfinished: Option<Unfinished>,
     },
-    /// Somebody wished to end.
+    /// The user stopped the run.
     Interrupted(Kept),
-    /// A run failed, and with it the comparison: what the others said would be about other work.
+    /// A run failed, and with it the comparison: the remaining results would describe other work.
     Failed {
-        /// On which placement.
+        /// The placement of the run.
         placement: String,
-        /// Why.
+        /// The failure.
         failure: TrialFailure,
     },
 }
 
-/// A run that had not ended when the budget did: longer than all of its kind before, or one that hangs.
+/// A run aborted at the end of the budget: longer than all earlier ones of its kind, or hung.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
-    /// What was run.
+    /// The workload.
     pub work: String,
-    /// Where.
+    /// The placement.
     pub placement: String,
-    /// How long it had run.
+    /// Time after which it was aborted.
     pub after: Picos,
-    /// How long the last run of the same that ended took; `None` where none has ended.
+    /// Duration of the last complete run of the same; `None` if there is none.
     pub before: Option<Picos>,
 }
 
-/// Runs every piece of work on every placement. A caller that keeps and tells nothing hands over `()`:
+/// Runs every workload on every placement. `()` serves as a sink and an observer without effect:
 ///
 /// ```
 /// # use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
@@ -87,7 +87,7 @@ pub struct Unfinished {
 /// ```
 ///
 /// # Errors
-/// [`RunError`]; whatever was committed before stays.
+/// [`RunError`]; earlier commits remain.
 pub fn run(
     machine: &mut dyn Machine,
     job: PlaceJob<'_>,
@@ -98,8 +98,8 @@ pub fn run(
     go_on(machine, job, SeriesResumedState::default(), sink, observer, stop)
 }
 
-/// [`run`], where earlier segments have left off: repetitions that were made are not made again, and one that was
-/// broken off is begun anew, since only runs of one and the same repetition are compared.
+/// Continues a [`run`] after earlier segments: complete repetitions are kept, and an interrupted one starts anew, since
+/// only runs of the same repetition are compared.
 ///
 /// # Errors
 /// As [`run`].
@@ -139,22 +139,22 @@ struct Driver<'a> {
     /// The CPUs of all placements.
     around: CpuSet,
     record: SeriesRecord,
-    /// How long the last run of each trial took.
+    /// Duration of the last run of each trial.
     known: BTreeMap<usize, Picos>,
-    /// Repetitions that each piece of work should still get, about, as was known when the last began.
+    /// Approximate repetitions that each workload still needs, as known when the last one began.
     due: Vec<u32>,
     segment: u32,
     pending: Slot,
 }
 
-/// What the warm-up runs are numbered: they are not recorded.
+/// Repetition number of the warm-up runs, which are not recorded.
 const WARM_UP: u32 = u32::MAX;
 
 impl Driver<'_> {
     fn repetitions(&mut self) -> Result<PlaceEnded, RunError> {
         let works = self.job.works.len();
         self.run.look_for_cpus(Suspicion::None)?;
-        // One run of everything first: files come into memory, and what fails fails early.
+        // One warm-up run of everything: files are cached, and failures show early.
         for work in 0..works {
             if let Some(ended) = self.repetition(work, WARM_UP)? {
                 return Ok(ended);
@@ -177,7 +177,7 @@ impl Driver<'_> {
         Ok(PlaceEnded::Complete)
     }
 
-    /// Repetitions of a piece of work that were begun by earlier segments.
+    /// Repetitions of a workload begun by earlier segments.
     fn begun(&self, work: usize) -> u32 {
         let trials =
             (0..self.job.settings.placements.len()).map(|placement| self.job.settings.trial(work, placement));
@@ -185,7 +185,7 @@ impl Driver<'_> {
         passes.max().unwrap_or(0)
     }
 
-    /// Repetitions that a piece of work should still get, about.
+    /// Approximate repetitions that a workload still needs.
     fn due(&self, work: usize) -> u32 {
         match self.here() {
             here if here.len() > 1 => repetitions_due(self.job.settings, &self.record, work, &here),
@@ -193,18 +193,19 @@ impl Driver<'_> {
         }
     }
 
-    /// The placements of which every CPU is there.
+    /// The placements without absent CPUs.
     fn here(&self) -> Vec<usize> {
         let placements = self.job.settings.placements.iter().enumerate();
         let here = placements.filter(|(_, placement)| !self.run.misses_one_of(&placement.cpus));
         here.map(|(placement, _)| placement).collect()
     }
 
-    /// One run of a piece of work on every placement.
+    /// One run of a workload on every placement.
     fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
-        // A repetition that would not end in time is not begun: half a one compares nothing. Warm-up runs know nothing yet.
+        // A repetition that would exceed the budget is not begun, since half of one compares nothing. Warm-up runs have
+        // no expectation yet.
         if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
@@ -257,13 +258,13 @@ impl Driver<'_> {
         let outcome = loop {
             let outcome = self.attempt(work, placement, repetition);
             let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
-            // After every run: work that ends by itself because its CPU has gone would be taken for work that fails.
+            // After every run: work that ends because its CPU is gone would be mistaken for work that fails.
             self.run.look_for_cpus(if missed { Suspicion::Missed(None) } else { Suspicion::Moved })?;
             if self.run.misses_one_of(&settings.placements[placement].cpus) {
-                // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
+                // It ran on fewer or on other CPUs, so it is no run of this placement.
                 return Ok(None);
             }
-            // A CPU that left is back: what ran meanwhile says nothing, and runs again.
+            // A lost CPU is back: the result is invalid, and the run is repeated.
             attempts += 1;
             if !missed || attempts == ATTEMPTS {
                 break outcome;
@@ -274,7 +275,7 @@ impl Driver<'_> {
         }
         let failure = outcome.as_ref().err().cloned();
         if let Some(TrialFailure::TimedOut { limit }) = failure {
-            // A run that the budget cut short is no failure of the work.
+            // A run aborted by the budget is no failure of the work.
             let unfinished = Unfinished {
                 work: settings.works[work].name.clone(),
                 placement: settings.placements[placement].name.clone(),
@@ -302,26 +303,26 @@ impl Driver<'_> {
         }))
     }
 
-    /// Whether something has not run on every placement.
+    /// Whether some workload has not run on every placement.
     fn lacks_runs(&self) -> bool {
         let settings = self.job.settings;
         let trials = settings.works.len() * settings.placements.len();
         (0..trials).any(|trial| self.record.outcomes(trial).next().is_none())
     }
 
-    /// How long a run took the last time.
+    /// Duration of the previous run.
     fn expected(&self, work: usize, placement: usize) -> Picos {
         self.known.get(&self.job.settings.trial(work, placement)).copied().unwrap_or(Picos(1))
     }
 
-    /// A run on every placement, and the pauses between.
+    /// Duration of a run on every placement, including pauses.
     fn expected_of_all(&self, work: usize) -> Picos {
         let placements = 0..self.job.settings.placements.len();
         placements.fold(Picos::ZERO, |sum, placement| sum + self.expected(work, placement) + COOL_DOWN)
     }
 
-    /// What the budget should have been, where it ended before anything could be compared: as far as is known. Runs that
-    /// were not begun take as long as the longest of those that were.
+    /// The budget that a comparison would have needed, as far as known, if it ended early. Missing runs count as long
+    /// as the longest known.
     fn needed(&self, unfinished: Option<&Unfinished>) -> Picos {
         let settings = self.job.settings;
         let longest = self.known.values().copied().chain(unfinished.map(|run| run.after)).max();
@@ -331,14 +332,14 @@ impl Driver<'_> {
         Picos((longest + COOL_DOWN).0.saturating_mul(runs))
     }
 
-    /// Makes everything pending durable. Only between runs.
+    /// Makes everything pending durable; only between runs.
     fn commit(&mut self) -> Result<(), RunError> {
         let expected = self.total().min(self.job.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
-    /// Machine time that all repetitions are expected to take from the beginning. What has not run yet takes as long as the
-    /// others, and warms up once.
+    /// Expected machine time of all repetitions. Work that has not run yet counts as the mean of the others, plus one
+    /// warm-up.
     fn total(&self) -> Picos {
         let settings = self.job.settings;
         let known: Picos = self.known.values().fold(Picos::ZERO, |sum, &run| sum + run);

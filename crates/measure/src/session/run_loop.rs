@@ -1,4 +1,4 @@
-//! [`RunLoop`]: what every run has, whatever it measures: a budget, CPUs that may go away, slots, and an end.
+//! [`RunLoop`]: the common part of every run: a budget, CPUs that may be lost, slots, and an end.
 
 use super::sink::{Decision, Event, Kept, Observer, PartEnd, Sink, SinkError, Slot};
 use crate::machine::{Machine, MachineError};
@@ -7,110 +7,111 @@ use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
 use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
 
-/// Commit slots lie at most half a second apart, unless one run of a comparison of placements takes longer.
+/// Interval of commits, so that they are at most half a second apart, unless one run of a placement comparison takes
+/// longer.
 pub const SLOT: Picos = Picos::from_ms(350);
-/// How often the system is asked for CPUs that went away where nothing looks wrong.
+/// Interval of checks for lost CPUs if nothing is suspicious.
 const EVERY: Picos = Picos::from_ms(100);
-/// How long the system is asked again about a CPU of which it does not say yet that it is offline: Linux refuses threads
-/// on a CPU that it takes down, then takes it out of cpusets, and lists it as offline last. At most a quarter of a budget.
+/// Time for repeated queries about a CPU that is not offline yet: Linux refuses threads on a CPU that it takes down,
+/// then removes it from cpusets, and lists it as offline last. Limited to a quarter of the budget.
 const SETTLES: Picos = Picos::from_ms(500);
-/// How long the system is asked afterwards whether it is offline after all: where many CPUs are emulated by few, taking one
-/// down lasts longer than the half second above (seen on 64).
+/// Time for later queries whether the CPU has gone offline: where few CPUs emulate many, taking one down takes longer
+/// than the half second above (seen with 64).
 const LISTED_AFTER: Picos = Picos::from_ms(5_000);
-/// Between two such questions.
+/// Interval between two such queries.
 const ASK_AGAIN: Picos = Picos::from_ms(20);
 
-/// What began within a budget may go on this much longer, a share of the budget and a time, before it is broken off.
+/// Time by which work begun within the budget may exceed it before it is aborted: a divisor of the budget, and a time.
 const OVERRUN: (u64, Picos) = (20, Picos::from_ms(100));
 
-/// Why a run could not go on.
+/// The reason why a run could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The machine as a whole failed.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// What was measured could not be kept.
+    /// Measurements could not be stored.
     #[error("save the measurements")]
     Sink(#[from] SinkError),
-    /// The settings ask for something that this machine does not have.
+    /// The settings request something that this machine does not have.
     #[error("{0}")]
     Settings(String),
-    /// Somebody wished to end, and the sink has kept everything. The result would take seconds for a large machine,
-    /// and whoever wants it reads the run back.
+    /// The user stopped the run, and the sink has kept everything. The result, which would take seconds for a large
+    /// machine, can be derived from the stored run.
     #[error("continue: interrupted")]
     Interrupted,
 }
 
-/// How a run ended, or a phase of one.
+/// The end of a run or of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Everything planned was done.
+    /// All planned work was done.
     Complete,
-    /// The budget ended; wide intervals stay and are said.
+    /// The budget ended; remaining wide intervals are reported.
     Budget,
-    /// Somebody wished to end. As the end of a run: the sink keeps nothing, and this is all that is left of it.
+    /// The user stopped it. As the end of a run: the sink keeps nothing, and this is the only result.
     Interrupted,
 }
 
-/// What a resumed segment goes on from: the earlier segments of its run; a default is a run that begins.
+/// The state in which a resumed segment continues: the earlier segments of its run; by default a new run.
 #[derive(Debug, Clone, Default)]
 pub struct ResumedState<R = Record> {
-    /// What they measured.
+    /// Measurements of the earlier segments.
     pub record: R,
-    /// How many there were: the number of the new one.
+    /// Number of earlier segments, which is the number of the new one.
     pub segments: u32,
-    /// What the new one began with, where that was not this part of the run.
+    /// The preceding part of the same segment, if there is one.
     pub earlier: Option<Earlier>,
 }
 
-/// The part of a segment that was made before: a map, which trials follow.
+/// The part of a segment that precedes this one: a map followed by trials.
 #[derive(Debug, Clone)]
 pub struct Earlier {
-    /// When it began.
+    /// Start time.
     pub began: Picos,
-    /// The CPUs that went away in it.
+    /// The CPUs lost in it.
     pub departed: Vec<Departure>,
 }
 
-/// Whether a trial gave reason to ask the system for its CPUs.
+/// Whether a trial gave reason to check for lost CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suspicion {
-    /// Nothing looks wrong: ask now and then.
+    /// No suspicion: check at intervals.
     None,
-    /// A thread may have been moved: ask at once.
+    /// A thread may have been moved: check at once.
     Moved,
-    /// A CPU refused a thread, or lost one: ask at once, and again where the system knows nothing yet. The CPU is named where
-    /// it was surely away: then it went, though it may be back by now.
+    /// A CPU refused a thread or was lost: check at once, and repeatedly until the system knows. Names the CPU if it
+    /// was certainly absent: it then counts as lost, even if it is back.
     Missed(Option<CpuId>),
 }
 
-/// Holds one segment together. What is measured next, and when it is enough, is for whoever drives it to decide.
+/// The common part of one segment. The driver of the segment decides what to measure next and when to end.
 ///
-/// A CPU that went away does not come back into a segment, so that its numbers are of one piece; the next segment begins
-/// with those that are there then.
+/// A lost CPU does not return to the segment, so that its numbers are consistent; the next segment begins with the CPUs
+/// that are present then.
 pub struct RunLoop<'a> {
     pub machine: &'a mut dyn Machine,
-    /// For what only one kind of run notes; slots go through [`commit`](RunLoop::commit).
+    /// For entries of one kind of run only; slots go through [`commit`](RunLoop::commit).
     pub sink: &'a mut dyn Sink,
     pub stop: &'a Stop,
     observer: &'a mut dyn Observer,
     segment: u32,
     budget: Picos,
-    /// When what the machine performs is broken off.
+    /// Time at which work is aborted.
     until: Picos,
     began: Picos,
     committed: Picos,
-    /// The CPUs that are there.
+    /// The present CPUs.
     here: CpuSet,
     gone: CpuSet,
     earlier: Earlier,
-    /// Those that left and are not known to be offline.
+    /// Lost CPUs that are not known to be offline.
     unsure: Vec<Departure>,
     looked: Option<Picos>,
 }
 
 impl<'a> RunLoop<'a> {
-    /// A segment that begins now and needs these CPUs.
+    /// Begins a segment that needs these CPUs.
     pub fn new<R>(
         machine: &'a mut dyn Machine,
         cpus: CpuSet,
@@ -143,7 +144,7 @@ impl<'a> RunLoop<'a> {
         }
     }
 
-    /// The time on the machine's own line.
+    /// The time on the machine's clock.
     pub fn now(&self) -> Picos {
         self.machine.now()
     }
@@ -153,53 +154,52 @@ impl<'a> RunLoop<'a> {
         self.now() - self.began
     }
 
-    /// Machine time left.
     pub fn left(&self) -> Picos {
         self.began + self.budget - self.now()
     }
 
-    /// Whether somebody wishes to end.
+    /// Whether the user stopped the run.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_raised()
     }
 
-    /// Whether there is time left, and nobody wishes to end.
+    /// Whether there is time left and the run is not stopped.
     pub fn has_time(&self) -> bool {
         !self.is_stopped() && self.left() > Picos::ZERO
     }
 
-    /// Breaks off what is performed from now on once it has taken so long; `None` leaves that to the budget.
+    /// Aborts work from now on after this time; `None` leaves only the budget.
     pub fn limit(&mut self, span: Option<Picos>) {
         let until = span.map_or(self.until, |span| self.until.min(self.now() + span));
         self.machine.end_by(Some(until));
     }
 
-    /// How a run ended of which the machine broke off what it performed: somebody wished to end, or the budget did.
+    /// The end of a run whose work was aborted: by the user or by the budget.
     pub fn broken_off(&self) -> Ended {
         if self.is_stopped() { Ended::Interrupted } else { Ended::Budget }
     }
 
-    /// Lets everything settle that performs these trials, for `most` in all.
+    /// Warms up whatever performs these trials, for at most `most` in total.
     pub fn warm_up(&mut self, orders: &[TrialOrder<'_>], most: Picos) {
         let observer = &mut *self.observer;
         self.machine.warm_up(orders, most, &mut |text| observer.event(Event::Notice { text }), self.stop);
     }
 
-    /// Says that a phase begins.
+    /// Reports the start of a phase.
     pub fn phase(&mut self, purpose: Purpose) {
         self.observer.event(Event::Phase { purpose });
     }
 
-    /// Says something that the user should know.
+    /// Reports a notice to the user.
     pub fn notice(&mut self, text: String) {
         self.observer.event(Event::Notice { text });
     }
 
-    /// Asks the system, where it is time to, whether every CPU is still there; gives those that went away since it was
-    /// asked last, once the run file and the observer know of them.
+    /// Checks at intervals whether every CPU is present; stores and reports the CPUs lost since the last check, and
+    /// returns them.
     ///
     /// # Errors
-    /// [`RunError::Sink`] where a departure cannot be kept.
+    /// [`RunError::Sink`] if a loss cannot be stored.
     pub fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<Departure>, RunError> {
         let now = self.now();
         let is_due = self.looked.is_none_or(|looked| now - looked >= EVERY);
@@ -219,7 +219,7 @@ impl<'a> RunLoop<'a> {
         }
         for (cpu, why) in absent {
             self.gone.insert(cpu);
-            // A CPU that an earlier part of the segment has told of is not told of again.
+            // A CPU reported by an earlier part of the segment is not reported again.
             if let Some(told) = self.earlier.departed.iter().find(|told| told.cpu == cpu) {
                 departures.push(*told);
                 continue;
@@ -234,7 +234,7 @@ impl<'a> RunLoop<'a> {
         Ok(departures)
     }
 
-    /// Says it of CPUs that left before the system listed them as offline.
+    /// Updates CPUs that were lost before the system listed them as offline.
     fn look_again(&mut self) -> Result<(), RunError> {
         let cpus: CpuSet = self.unsure.iter().map(|departure| departure.cpu).collect();
         if cpus.is_empty() {
@@ -246,13 +246,13 @@ impl<'a> RunLoop<'a> {
         for departure in found {
             self.tell(Departure { why: Absence::Offline, ..departure }, true)?;
         }
-        // Only now: whoever performs a long run asks rarely.
+        // Only afterwards, since a driver of long runs checks rarely.
         let since = self.now() - self.earlier.began;
         self.unsure.retain(|departure| since <= departure.after + LISTED_AFTER);
         Ok(())
     }
 
-    /// Lets the run file and the observer know why a CPU left; what is said later of the same one counts.
+    /// Stores and reports the loss of a CPU; a later report of the same CPU replaces an earlier one.
     fn tell(&mut self, departure: Departure, again: bool) -> Result<(), RunError> {
         let (key, value) = departure.to_decision(self.segment);
         self.sink.decide(&Decision { key, value })?;
@@ -260,7 +260,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// The CPUs that are not there, once the system says the same of them as it will say in a moment.
+    /// The absent CPUs, once the system's answer is stable.
     fn settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, Absence)> {
         let until = self.now() + SETTLES.min(Picos(self.budget.0 / 4));
         loop {
@@ -276,26 +276,26 @@ impl<'a> RunLoop<'a> {
         }
     }
 
-    /// Whether every CPU is still there.
+    /// Whether every CPU is present.
     pub fn is_whole(&self) -> bool {
         self.gone.is_empty()
     }
 
-    /// Whether one of these CPUs went away.
+    /// Whether one of these CPUs was lost.
     pub fn misses_one_of(&self, cpus: &[CpuId]) -> bool {
         !self.gone.is_empty() && cpus.iter().any(|&cpu| self.gone.contains(cpu))
     }
 
-    /// Whether the slot has to be committed before something that takes so long.
+    /// Whether a commit is due before work of this length.
     pub fn is_commit_due(&self, before: Picos) -> bool {
         self.now() + before - self.committed >= SLOT
     }
 
-    /// Makes a slot durable, if anything is in it. Only while no trial is made. `expected` is the machine time that the
-    /// run is expected to need from its beginning.
+    /// Makes a slot durable, unless it is empty; only between trials. `expected` is the expected machine time of the
+    /// whole run.
     ///
     /// # Errors
-    /// [`RunError::Sink`] where it cannot be kept.
+    /// [`RunError::Sink`] if it cannot be stored.
     pub fn commit(&mut self, slot: &Slot, expected: Picos) -> Result<(), RunError> {
         self.committed = self.now();
         if slot.rounds.is_empty() && slot.passes.is_empty() {
@@ -309,11 +309,11 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Notes what went on around the segment: what other programs took of the CPUs, and what a quota did. Nothing of what
-    /// the machine cannot tell.
+    /// Stores the conditions around the segment, as far as the machine can tell: CPU use of other programs and CPU
+    /// quotas.
     ///
     /// # Errors
-    /// [`RunError::Sink`] where it cannot be kept.
+    /// [`RunError::Sink`] if they cannot be stored.
     pub fn note_surroundings(&mut self) -> Result<(), RunError> {
         self.look_again()?;
         let environment = self.machine.environment();
@@ -327,15 +327,15 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Notes that somebody wished to end; gives whether everything is kept.
+    /// Records that the user stopped the run; returns whether everything is kept.
     ///
     /// # Errors
-    /// [`RunError::Sink`] where that cannot be noted.
+    /// [`RunError::Sink`] if that cannot be recorded.
     pub fn is_kept(&mut self) -> Result<bool, RunError> {
         Ok(self.sink.interrupt()? == Kept::Everything)
     }
 
-    /// What such an end says of this part of the run.
+    /// The end of this part of the run in the form of the sink.
     pub fn end(&self, ended: Ended) -> PartEnd {
         PartEnd {
             complete: ended != Ended::Interrupted && self.is_whole(),

@@ -1,4 +1,4 @@
-//! Driving a run of series: interleaved passes over all trials, until they are precise or the budget ends.
+//! Runs series: interleaved passes over all trials, until they are precise or the budget ends.
 
 mod concurrency;
 mod plan;
@@ -27,17 +27,17 @@ use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Failures of a trial after which nothing comes back to it.
+/// Failures after which a trial is given up.
 const PATIENCE: u32 = 3;
 
-/// What earlier segments of a run of series said.
+/// The results of earlier segments of a run of series.
 pub type SeriesResumedState = ResumedState<SeriesRecord>;
 
-/// Measures what the settings ask for, on a machine whose workers are engaged.
+/// Measures the trials of the settings on a machine with engaged workers.
 ///
 /// # Errors
-/// [`RunError`]; whatever was committed before stays. [`RunError::Interrupted`] where somebody wished to end and the
-/// sink has kept everything.
+/// [`RunError`]; earlier commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
+/// everything.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &SeriesSettings,
@@ -51,7 +51,6 @@ pub fn run(
     driver.finish(ended)
 }
 
-/// What a pass says, or why it says nothing.
 type Outcome = Result<PassOutcome, TrialFailure>;
 
 /// Whether a thread of these passes was refused or moved.
@@ -65,18 +64,18 @@ fn suspicion(outcomes: &[Outcome]) -> Suspicion {
     }
 }
 
-/// The roles that these CPUs have among all.
+/// The roles of these CPUs in the whole placement.
 fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
     let here = |(_, cpu): &(usize, &CpuId)| placement.contains(cpu);
     whole.iter().enumerate().filter(here).map(|(role, _)| role).collect()
 }
 
-/// The number of a process among those of all segments: each starts its own.
+/// The number of a process in the whole run, since each segment starts its own.
 fn process_of_run(segment: u32, process: u32) -> u32 {
     segment << 16 | process & 0xFFFF
 }
 
-/// Failures of a trial in earlier segments, except where a CPU was away: a run goes on when it is back.
+/// Failures of a trial in earlier segments, except those due to absent CPUs: the run continues when these are back.
 fn earlier_failures(record: &SeriesRecord, trial: usize) -> u32 {
     record.failures(trial).filter(|failure| !failure.missed_a_cpu()).count() as u32
 }
@@ -87,25 +86,25 @@ struct Driver<'a> {
     settings: &'a SeriesSettings,
     shares: Shares,
     concurrency: Concurrency,
-    /// What passes so far say of concurrency.
+    /// Judgement of concurrency by the passes so far.
     gate: ConcurrencyGate,
-    /// What visits around passes so far say of the states of the machine.
+    /// Judgement of machine states by the sentinel's visits so far.
     watch: SentinelWatch,
     sentinel: Sentinel,
-    /// The CPUs that each trial needs.
+    /// The CPUs of each trial.
     cpus: Vec<Vec<CpuId>>,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
-    /// Whether the budget left too little for some trial before it ended.
+    /// Whether the budget left too little time for some trial before it ended.
     is_short: bool,
-    /// After so many passes of each trial: whether it is done. Every commit asks, and analysing all takes long.
+    /// By trial: whether it is done, after this many passes. Cached, because every commit asks and an analysis is slow.
     done: Vec<Cell<Option<(u32, bool)>>>,
     segment: u32,
-    /// Processes of each runtime, which make passes in turn.
+    /// Processes of each runtime, which perform passes in turn.
     forks: u32,
     pending: Slot,
-    /// Trials that the last sweep made at the same time, in the mean.
+    /// Mean number of concurrent trials in the last sweep.
     pace: f64,
 }
 
@@ -174,12 +173,11 @@ impl<'a> Driver<'a> {
             if open.is_empty() {
                 return Ok(if self.is_short { Ended::Budget } else { Ended::Complete });
             }
-            // A trial with long passes leaves time to the others: the passes up to each analysis are made of those with
-            // short ones first.
+            // Trials with long passes come last: within each analysis, trials with short passes are completed first.
             let first = open.iter().map(|&trial| self.precedence(trial)).min();
             let open: Vec<usize> =
                 open.into_iter().filter(|&trial| Some(self.precedence(trial)) == first).collect();
-            // Who has the fewest passes comes first: a pass that broke off goes on where it did.
+            // Trials with the fewest passes come first, so that an interrupted sweep continues where it stopped.
             let fewest = open.iter().map(|&trial| self.counting(trial)).min().unwrap_or(0);
             let due: Vec<usize> =
                 open.iter().copied().filter(|&trial| self.counting(trial) == fewest).collect();
@@ -189,7 +187,7 @@ impl<'a> Driver<'a> {
             let span = self.span(&open, fewest, pace);
             let began = self.run.now();
             for mut round in rounds {
-                // What a CPU that went away meanwhile leaves of it.
+                // Drops trials that have lost a CPU meanwhile.
                 round.retain(|&trial| self.failures[trial] < PATIENCE);
                 if round.is_empty() {
                     continue;
@@ -203,7 +201,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// What all passes so far say of concurrency and of the states of the machine.
+    /// Updates the judgement of concurrency and of machine states.
     fn look_back(&mut self) {
         let gate = ConcurrencyGate::of(&self.topology, self.settings, &self.record);
         let watch = SentinelWatch::of(self.settings, &self.record);
@@ -213,13 +211,13 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// What a trial waits for: analyses before its own, and in them passes that are shorter than its own can be.
+    /// Rank of a trial: by analysis, then by the minimum length of a pass.
     fn precedence(&self, trial: usize) -> (bool, Picos) {
         let second = self.counting(trial) as usize >= ANALYSES[0];
         (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(MAX_PASS))
     }
 
-    /// One pass of each of some trials, at the same time; `false` where it was interrupted.
+    /// Performs one pass of each trial concurrently; `false` if interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.run.left().max(MIN_PASS);
         let counted = self.settings.options.number(MESSAGES).is_some();
@@ -242,7 +240,7 @@ impl<'a> Driver<'a> {
         if self.run.is_commit_due(longest) {
             self.commit()?;
         }
-        // Which state the machine is in, just before and just after: a pass in which it moves belongs to none.
+        // The machine state just before and just after: a pass in which it changes belongs to no state.
         let before = self.sentinel.visit(self.run.machine, &orders, self.run.stop)?;
         let outcomes: Vec<Outcome> = match &orders[..] {
             [order] => vec![self.run.machine.perform_trial(order, self.run.stop)],
@@ -255,15 +253,15 @@ impl<'a> Driver<'a> {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
             let placement = &specs[index].placement;
             match outcome {
-                // What performs it has no time left; others do.
+                // This trial has no time left; others do.
                 Err(TrialFailure::Interrupted) if self.run.has_time() => {
                     self.failures[trial] = PATIENCE;
                     self.is_short = true;
                 }
                 Err(TrialFailure::Interrupted) => whole = false,
-                // A thread whose CPU leaves goes on beside those of other trials, and holds them up: measured again.
+                // A thread that loses its CPU moves to the CPUs of other trials and disturbs them: measured again.
                 _ if !lost.is_empty() && self.goes_on(trial, &lost) => {}
-                // Part of it was made on other CPUs than its own.
+                // Part of the pass ran on other CPUs.
                 Ok(pass) if self.lost_a_cpu(trial, placement, &pass) => {}
                 Ok(pass) => {
                     let all = &self.settings.trials[trial].placement;
@@ -284,7 +282,7 @@ impl<'a> Driver<'a> {
         Ok(whole)
     }
 
-    /// Whether a pass of a trial on these CPUs was made while one of them, or of those that it names besides, was away.
+    /// Whether a pass ran while one of its CPUs, or of the other CPUs of the trial, was absent.
     fn lost_a_cpu(&self, trial: usize, placement: &[CpuId], pass: &PassOutcome) -> bool {
         let was_moved = pass.roles.iter().any(|role| role.migrated);
         let besides: Vec<CpuId> = self.cpus[trial]
@@ -295,7 +293,7 @@ impl<'a> Driver<'a> {
         (was_moved && self.run.misses_one_of(placement)) || self.run.misses_one_of(&besides)
     }
 
-    /// Gives up the open trials that need a CPU which went away; those without a value say so.
+    /// Gives up open trials that need a lost CPU and records the failure of those without a value.
     fn give_up(&mut self, departures: &[Departure]) {
         for departure in departures {
             for trial in 0..self.settings.trials.len() {
@@ -308,7 +306,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether a trial has what it needs although these CPUs went away.
+    /// Whether a trial can continue without these CPUs.
     fn goes_on(&self, trial: usize, departures: &[Departure]) -> bool {
         let needs = &self.cpus[trial];
         let is_here = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
@@ -316,7 +314,7 @@ impl<'a> Driver<'a> {
         needs_none || (self.probes[trial].watches_each_cpu() && needs.iter().any(is_here))
     }
 
-    /// A trial on those of its CPUs that are there, where it says something of each for itself.
+    /// A trial restricted to its present CPUs, if each role describes its own CPU alone.
     fn possible(&self, trial: usize) -> Cow<'a, TrialSpec> {
         let spec = &self.settings.trials[trial];
         if !self.probes[trial].watches_each_cpu() || !self.run.misses_one_of(&spec.placement) {
@@ -335,12 +333,12 @@ impl<'a> Driver<'a> {
         self.pending.passes.push(entry);
     }
 
-    /// Whether a trial has had its first analysis concurrently, and that was refused: it is made once more, alone.
+    /// Whether concurrency was refused for a trial after its first analysis, which is then repeated alone.
     fn is_repeated_alone(&self, trial: usize) -> bool {
         self.made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
     }
 
-    /// Passes made that bring a trial nearer to its next analysis, those that said nothing among them.
+    /// Passes towards the trial's next analysis, including failed ones.
     fn counting(&self, trial: usize) -> u32 {
         if !self.is_repeated_alone(trial) {
             return self.made(trial);
@@ -349,7 +347,7 @@ impl<'a> Driver<'a> {
         self.made(trial) - self.record.passes(trial).iter().filter(concurrent).count() as u32
     }
 
-    /// Passes made, those that said nothing among them.
+    /// Passes made, including failed ones.
     fn made(&self, trial: usize) -> u32 {
         self.record.passes(trial).len() as u32
     }
@@ -358,7 +356,7 @@ impl<'a> Driver<'a> {
         if self.failures[trial] >= PATIENCE {
             return false;
         }
-        // Beside a map a first analysis is all there is time for.
+        // In a quick look there is time for the first analysis only.
         if self.settings.gathering() == Some(Gathering::QuickLook) && self.made(trial) as usize >= ANALYSES[0]
         {
             return false;
@@ -368,7 +366,7 @@ impl<'a> Driver<'a> {
         if !enough && !self.is_done(trial) {
             return true;
         }
-        // Whoever asks for samples gets them, as far as the budget goes.
+        // Requested samples are collected as far as the budget allows.
         let Some(wanted) = self.settings.options.number("samples") else { return false };
         let passes = self.record.outcomes(trial).filter(|pass| self.covers(trial, pass));
         let made: u64 = passes.filter_map(|pass| pass.observed.numbers.counts.get("samples")).sum();
@@ -387,8 +385,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether a pass says something of every CPU of the trial that is there: of one that was away, a run that goes on with
-    /// it has seen nothing yet.
+    /// Whether a pass covers every present CPU of the trial: a continued run has no data yet for one that was absent.
     fn covers(&self, trial: usize, pass: &PassOutcome) -> bool {
         let roles = self.settings.trials[trial].placement.iter().enumerate();
         let mut here = roles.filter(|(_, cpu)| !self.run.misses_one_of(&[**cpu]));
@@ -407,7 +404,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Makes everything pending durable. Only between passes.
+    /// Makes everything pending durable; only between passes.
     fn commit(&mut self) -> Result<(), RunError> {
         let expected = self.expected().min(self.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)

@@ -1,25 +1,25 @@
-//! [`Sink`] and [`Observer`]: where a run goes while it is made.
+//! [`Sink`] and [`Observer`]: receivers of a run's results and events.
 
 use coretalk_model::latency::{LatencyResult, Purpose, Visit};
 use coretalk_model::series::SeriesEntry;
 use coretalk_model::{Departure, Picos, Recording, TrialFailure};
 
-/// Where a run goes while it is made. Called between rounds and passes only, with every worker parked.
+/// Stores a run. Called only between rounds and passes, with every worker parked.
 pub trait Sink {
     /// Makes a slot durable before it returns.
     ///
     /// # Errors
-    /// [`SinkError`] where it cannot be kept; the session ends and says so.
+    /// [`SinkError`] if it cannot be stored; the session then ends with this error.
     fn commit(&mut self, slot: &Slot) -> Result<(), SinkError>;
 
-    /// Notes a choice that later analysis needs (the hint, the parallelism that the gate allowed …).
+    /// Stores a choice that later analysis needs (the hint, the parallelism that the gate allowed …).
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError>;
 
-    /// Notes how a map ended and what follows from it. A sink that keeps everything may give up what can be derived
-    /// again when somebody wishes to end; it is told to [`interrupt`](Sink::interrupt) then.
+    /// Stores the end of a map and its result. A sink that keeps everything need not finish derived data when the user
+    /// stops the run; it is then told to [`interrupt`](Sink::interrupt).
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
@@ -27,7 +27,7 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Notes how trials ended, or a comparison of placements.
+    /// Stores the end of trials, or of a comparison of placements.
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
@@ -35,8 +35,8 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Notes that somebody wished to end, and says whether what was measured can be read back. Somebody waits for this
-    /// to return, so a sink that keeps everything notes no more than that; one that keeps nothing is told the result.
+    /// Records that the user stopped the run and returns whether the measurements can be read back. The user waits for
+    /// this call, so a sink that keeps everything does only this; a sink that keeps nothing is passed the result.
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
@@ -48,7 +48,7 @@ pub trait Sink {
 /// How a part of a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartEnd {
-    /// Everything that was asked for was done, or the budget ended, and every CPU was there until then.
+    /// All requested work was done or the budget ended, and no CPU was lost.
     pub complete: bool,
     /// The budget ended it.
     pub budget_ended: bool,
@@ -57,18 +57,18 @@ pub struct PartEnd {
 /// What a sink has kept of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Every slot and decision: the result can be had from them at any time.
+    /// Every slot and decision, from which the result can be derived at any time.
     Everything,
-    /// Nothing that could be read back.
+    /// Nothing that can be read back.
     Nothing,
 }
 
-/// A run could not be kept.
+/// The error of a run that could not be stored.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SinkError(pub Box<dyn std::error::Error + Send + Sync>);
 
-/// What was measured since the last commit, in the order performed.
+/// Measurements since the last commit, in order of execution.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Slot {
     /// Rounds of a map.
@@ -77,75 +77,75 @@ pub struct Slot {
     pub passes: Vec<SeriesEntry>,
 }
 
-/// One round with what it said.
+/// One round with its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedRound {
-    /// Why it was made.
+    /// The purpose of the round.
     pub purpose: Purpose,
     /// Pass number within the purpose, from 0.
     pub pass: u32,
-    /// When it began, on the machine's time line of this segment.
+    /// Start time on the machine's clock in this segment.
     pub started: Picos,
-    /// How long it took.
+    /// Duration.
     pub elapsed: Picos,
-    /// One for each trial: the visit with, where raw ticks are kept, its recording; or why there is none.
+    /// Results of the trials.
     pub trials: Vec<RecordedTrial>,
 }
 
 /// One trial of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedTrial {
-    /// Position of the pair in the plan's list of cells.
+    /// Index of the pair in the plan's list of cells.
     pub cell: u32,
-    /// What it said.
+    /// The visit, or the failure.
     pub outcome: Result<Visit, TrialFailure>,
-    /// What it said it from, where raw ticks are kept.
+    /// Its recording, if raw ticks are kept.
     pub raw: Option<Recording>,
 }
 
-/// A choice that later analysis needs: a key (kebab-case) and a value in JSON, so that new ones need no migration.
+/// A choice that later analysis needs: a key (kebab-case) and a JSON value, so that new ones need no migration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// For example `hint`, `hint-reason`, `kernels`, `gate`.
     pub key: String,
-    /// JSON.
+    /// The value as JSON.
     pub value: String,
 }
 
-/// What an observer is told; drawing happens here, between rounds.
+/// An event for an observer, which may draw now, between rounds.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A phase begins: `pilot`, `map`, `gate`, `again`, `ladder`, `tails`, `imitation`.
     Phase {
-        /// Why rounds are made from now on.
+        /// The purpose of the following rounds.
         purpose: Purpose,
     },
     /// A slot was made durable.
     Committed {
-        /// What was in it.
+        /// The contents of the slot.
         slot: &'a Slot,
-        /// Share of the expected machine time that has passed, 0 to 1.
+        /// Elapsed share of the expected machine time, 0 to 1.
         progress: f64,
-        /// Machine time that is expected to be left.
+        /// Expected remaining machine time.
         left: Picos,
     },
-    /// A CPU went away, and the run goes on without it.
+    /// A CPU was lost, and the run continues without it.
     Departed {
-        /// Which, when and why.
+        /// The CPU, with time and reason.
         departure: Departure,
-        /// Whether it has been told of before, with another reason.
+        /// Whether it was reported before, with another reason.
         again: bool,
     },
-    /// Something that the user should know.
+    /// A notice for the user.
     Notice {
         /// One sentence.
         text: String,
     },
 }
 
-/// Is told what happens.
+/// Receives the events of a run.
 pub trait Observer {
-    /// Something happened.
+    /// Handles an event.
     fn event(&mut self, event: Event<'_>);
 }
 
@@ -159,7 +159,7 @@ impl Sink for () {
     }
 }
 
-/// Tells nobody.
+/// Ignores all events.
 impl Observer for () {
     fn event(&mut self, _: Event<'_>) {}
 }

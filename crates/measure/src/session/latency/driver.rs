@@ -1,4 +1,4 @@
-//! [`Driver`]: performs the rounds of a map's phases in batches and takes down what they say.
+//! [`Driver`]: performs the rounds of a map's phases in batches and logs the results.
 
 use super::reducer::{self, Batch, slowest};
 use super::visit_log::VisitLog;
@@ -23,7 +23,6 @@ use std::sync::Arc;
 /// Samples of one batch held in memory before they are reduced: 8 MB of ticks.
 const BATCH_SAMPLES: u64 = 2 << 20;
 
-/// Drives one run.
 pub struct Driver<'a> {
     pub run: RunLoop<'a>,
     pub settings: &'a LatencySettings,
@@ -32,24 +31,23 @@ pub struct Driver<'a> {
     pub pairs: Vec<[CpuId; 2]>,
     /// The relation of each cell.
     pub relations: Vec<Relation>,
-    /// What was said so far.
+    /// Results so far.
     pub log: VisitLog<'a>,
     pub choices: Choices,
-    /// What each visit executes.
     pub visit_plan: VisitPlan,
     pub budget_ended: bool,
-    /// Cells that an analysis found narrow enough: not judged again at every pass.
+    /// Cells that an analysis found narrow enough, and that are not judged again with every pass.
     pub closed: Vec<bool>,
-    /// Passes of the analysis at which the others are expected to be narrow, as the last one saw them.
+    /// By cell: passes at the analysis that is expected to find it narrow, by the last analysis.
     pub expected_passes: Vec<u32>,
     scale: Scale,
-    /// Machine time that the run is expected to need from its beginning, for progress.
+    /// Expected machine time of the whole run, for progress.
     expected: Picos,
     later: Later,
 }
 
-/// Machine time of what comes after a map and its ladder, where so much will be spent by then: whoever orders the phases
-/// knows them.
+/// Function for the machine time after a map and its ladder, if the given time will have passed by then; the phases are
+/// known only to the caller.
 pub type Later = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
@@ -96,7 +94,7 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// The same with what comes after a map.
+    /// Sets the expectation for the phases after the map.
     pub fn then(self, later: Later) -> Driver<'a> {
         Driver { later, ..self }
     }
@@ -106,7 +104,7 @@ impl<'a> Driver<'a> {
         Key::of(&[self.settings.seed, purpose as u64, u64::from(pass)])
     }
 
-    /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
+    /// The cells that a pass has still to visit: an interrupted pass continues where it stopped.
     pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
         let record = &self.log.record;
         let of_pass =
@@ -115,14 +113,15 @@ impl<'a> Driver<'a> {
         cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.log.has_failed(cell)).collect()
     }
 
-    /// When the last visit for a purpose began in this segment.
+    /// Start of the last visit for a purpose in this segment.
     pub fn last_of(&self, purpose: Purpose) -> Option<Picos> {
         let here = self.log.record.others(purpose).filter(|entry| entry.segment == self.log.segment);
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
-    /// Asks whether every CPU is still there, and gives up what needs one that is not; gives whether such a one left, and
-    /// the rounds of cells that gave nothing meanwhile and have all their CPUs: a CPU that leaves holds up others.
+    /// Checks whether every CPU is present and gives up cells that need an absent one. Returns whether a CPU was lost,
+    /// and rounds of the cells that failed meanwhile although their CPUs are present: a CPU that leaves disturbs
+    /// others.
     fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
         let departures = self.run.look_for_cpus(suspicion)?;
         let Driver { run, log, pairs, .. } = self;
@@ -134,7 +133,7 @@ impl<'a> Driver<'a> {
         Ok((!departures.is_empty(), again))
     }
 
-    /// Rounds without the cells that need a CPU which is not there any more.
+    /// The rounds without cells that need an absent CPU.
     fn possible<'r>(&self, rounds: &'r [CellRound]) -> Cow<'r, [CellRound]> {
         if self.run.is_whole() {
             return Cow::Borrowed(rounds);
@@ -144,7 +143,7 @@ impl<'a> Driver<'a> {
         Cow::Owned(rounds.filter(|round| !round.is_empty()).collect())
     }
 
-    /// Performs rounds in order, batch by batch, until they, the budget or the patience of the user end.
+    /// Performs rounds in order, batch by batch, until all are done, the budget ends or the user stops the run.
     pub fn perform(
         &mut self,
         purpose: Purpose,
@@ -183,7 +182,7 @@ impl<'a> Driver<'a> {
         Ok(Ended::Complete)
     }
 
-    /// Performs one pass of a trial that is no cell; `None` where it had nothing to say, or was interrupted.
+    /// Performs one pass of a trial that is no cell; `None` if it failed or was interrupted.
     pub fn try_trial(&mut self, order: &TrialOrder<'_>) -> Option<Observed> {
         Some(self.run.machine.perform_trial(order, self.run.stop).ok()?.observed)
     }
@@ -193,7 +192,7 @@ impl<'a> Driver<'a> {
         Ok(self.run.broken_off())
     }
 
-    /// How many rounds from here fit into one batch.
+    /// The number of next rounds that fit into one batch.
     fn batch(
         &self,
         purpose: Purpose,
@@ -203,9 +202,10 @@ impl<'a> Driver<'a> {
         let until = SLOT.min(self.run.left()).ns();
         let (mut time, mut samples, mut count) = (0.0, 0, 0);
         for round in rounds {
-            // Nobody knows yet how long a round of this kind takes: up to seconds, where a quota stops its threads.
+            // Without an expectation a round fills the batch: it may take seconds, if a quota stops its threads.
             time += self.expect(purpose, round).unwrap_or(until);
-            // Rounds are of one kind or nearly so: the first trial speaks for all, half a million times a pass.
+            // Rounds are of nearly one kind: only the first trial is counted, since this runs half a million times per
+            // pass.
             let of_first =
                 |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();
             samples += round.len() as u64 * round.first().map_or(0, of_first);
@@ -222,13 +222,13 @@ impl<'a> Driver<'a> {
         self.log.expect(purpose, slowest(&self.relations, round)?)
     }
 
-    /// Expected time of a cell alone under these orders, from what the pilot says.
+    /// Expected time of a cell alone under these orders, by the pilot.
     pub fn serial_ns(&self, cell: usize, orders: &[SpanOrder]) -> f64 {
         let round_trips: u64 = orders.iter().map(SpanOrder::round_trips).sum();
         self.overhead_ns(cell) + round_trips as f64 * self.round_trip_ns(cell)
     }
 
-    /// What a round costs beside its round trips: rendezvous, flushing, clock probes.
+    /// Cost of a round in addition to its round trips: rendezvous, flushing, clock probes.
     pub fn overhead_ns(&self, cell: usize) -> f64 {
         let pilot: u64 = self.visit_plan.other("pilot", cell).iter().map(SpanOrder::round_trips).sum();
         let Some(round) = self.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
@@ -258,24 +258,24 @@ impl<'a> Driver<'a> {
         Round { assignments }
     }
 
-    /// Takes down, for progress, how much of the run is left: of what is performed now, and what comes later.
+    /// Updates the expected time: `left` for the current phase, plus the later ones.
     pub fn foresee(&mut self, left: Picos) {
         let spent = self.run.elapsed() + left;
         self.expected = (spent + (self.later)(self, spent)).min(self.settings.budget);
     }
 
-    /// Makes everything pending durable. Only between rounds.
+    /// Makes everything pending durable; only between rounds.
     pub fn commit(&mut self) -> Result<(), RunError> {
         self.run.commit(&self.log.take_pending(), self.expected)
     }
 
-    /// Lets the machine rest, committing first where a slot is due: the rest is the best place for it.
+    /// Lets the machine rest, after a commit if one is due: during the rest it disturbs nothing.
     pub fn pause(&mut self, span: Picos) -> Result<(), RunError> {
         if self.run.is_commit_due(span) {
             self.commit()?;
         }
         let until = self.run.now() + span;
-        // A long rest is cut so that slots stay half a second apart.
+        // A long rest is split so that slots stay half a second apart.
         while self.run.now() < until && !self.run.is_stopped() {
             self.run.machine.pause((until - self.run.now()).min(SLOT), self.run.stop);
             if self.run.is_commit_due(Picos::ZERO) {
@@ -285,7 +285,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Notes every choice made so far.
+    /// Stores every choice made so far.
     pub fn decide(&mut self) -> Result<(), RunError> {
         for (key, value) in self.choices.decisions() {
             if self.log.record.decision(&key) != Some(value.as_str()) {
@@ -296,10 +296,10 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Ends the run: commits what is pending, notes how it ended, and says what follows from it.
+    /// Ends the run: commits pending data, stores the end, and returns the result.
     ///
-    /// For a large machine that takes seconds, and whoever wishes to end need not wait for what a sink that keeps
-    /// everything can be asked for later.
+    /// Deriving the result takes seconds for a large machine; a user who stops the run does not wait for it if the sink
+    /// keeps everything.
     pub fn finish(mut self, ended: Ended) -> Result<(LatencyResult, Ended), RunError> {
         self.commit()?;
         let end = self.run.end(ended);
@@ -311,7 +311,7 @@ impl<'a> Driver<'a> {
         let result = match self.analysed(&go_on) {
             Some(result) => result,
             None if self.is_kept()? => return Err(RunError::Interrupted),
-            // This is all that is left of the run.
+            // The sink keeps nothing, so this result is all that remains of the run.
             None => self.analysed(&|| true).unwrap_or_default(),
         };
         match self.run.sink.finish(&result) {
@@ -325,7 +325,7 @@ impl<'a> Driver<'a> {
         analyse_while(&self.topology, self.settings, self.scale.rate, &self.log.record, go_on)
     }
 
-    /// Notes that somebody wished to end; gives whether everything is kept.
+    /// Records that the user stopped the run; returns whether everything is kept.
     fn is_kept(&mut self) -> Result<bool, RunError> {
         if !self.run.is_kept()? {
             return Ok(false);
@@ -336,7 +336,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Who begins, and who answers.
+/// The initiator and the responder.
 fn placement([one, other]: [CpuId; 2], purpose: Purpose) -> [CpuId; 2] {
     if purpose == Purpose::ImitationBack { [other, one] } else { [one, other] }
 }

@@ -1,4 +1,4 @@
-//! [`plan`]: what a run would measure and how long it takes, after a short pilot and from trying some of it.
+//! [`plan`]: predicts what a run would measure and how long it takes, from a short pilot and trials of some rounds.
 
 use super::driver::Driver;
 use super::imitate::{self, of};
@@ -16,41 +16,41 @@ use coretalk_model::stats::{ANALYSES, Analysis, median};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What would be measured and how long it takes.
+/// The predicted course of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanReport {
     /// Cells (pairs) of the map.
     pub cells: u64,
     /// Pairs of each relation.
     pub relations: Vec<(Relation, u64)>,
-    /// Passes that every cell gets, and the most a wide cell can get.
+    /// Minimum passes of every cell, and the maximum of a wide cell.
     pub passes: [u32; 2],
-    /// Rounds in a pass over all cells.
+    /// Rounds per pass over all cells.
     pub rounds_per_pass: u64,
-    /// Pairs at the same time.
+    /// Concurrent pairs.
     pub parallel: u32,
     /// The kernels timed in each visit.
     pub kernels: Vec<String>,
     /// Expected machine time.
     pub machine_time: Picos,
-    /// What the expectation rests on, in words.
+    /// The basis of the prediction, as text.
     pub basis: String,
     /// Expected size of the run file in bytes.
     pub file_bytes: u64,
 }
 
-/// Bytes of a visit in the run file: raw ticks where they are kept, else a summary per span. Fitted to the files of
-/// seven simulated machines of 4 to 192 CPUs, which come out at 0.74 to 1.03 times their size: cells that get a second
-/// analysis and the gate are not foreseen.
+/// Bytes of a visit in the run file: raw ticks if they are kept, else a summary per span. Fitted to the files of seven
+/// simulated machines of 4 to 192 CPUs; predictions are 0.74 to 1.03 times the sizes, without second analyses and the
+/// gate.
 const RAW_BYTES_PER_BATCH: f64 = 1.8;
 const SUMMARY_BYTES_PER_SPAN: f64 = 22.0;
 const ROW_BYTES: f64 = 56.0;
 const EMPTY_FILE_BYTES: f64 = 100_000.0;
 
-/// Says what [`run`](super::run) would do, after a pilot on representative pairs that is thrown away.
+/// Predicts a [`run`](super::run), after a pilot on representative pairs whose data are discarded.
 ///
 /// # Errors
-/// [`RunError`] where the machine cannot even pilot.
+/// [`RunError`] if the machine cannot even run the pilot.
 pub fn plan(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -73,7 +73,7 @@ pub fn plan(
     for &relation in &driver.relations {
         *relations.entry(relation).or_default() += 1;
     }
-    // What the budget leaves no time for is not written.
+    // Visits beyond the budget are not written.
     let time = outline.machine_time.secs();
     let in_budget = if time > 0.0 { (settings.budget.secs() / time).min(1.0) } else { 1.0 };
     let visits = driver.pairs.len() as f64 * outline.expected_passes * in_budget;
@@ -101,29 +101,27 @@ pub fn plan(
     })
 }
 
-/// What a run over the whole map would be.
+/// The predicted course of a run over the whole map.
 pub struct Outline {
-    /// Passes that every cell gets, and the most a wide one can get.
+    /// Minimum passes of every cell, and the maximum of a wide cell.
     pub passes: [u32; 2],
-    /// Mean passes expected.
+    /// Expected mean number of passes.
     pub expected_passes: f64,
-    /// Rounds in a pass over all cells.
     pub rounds_per_pass: u64,
-    /// Pairs at the same time.
+    /// Concurrent pairs.
     pub parallel: u32,
-    /// Kernels of a visit.
     pub kernels: Vec<String>,
-    /// Spans of a visit, on average.
+    /// Mean spans per visit.
     pub spans_per_visit: f64,
-    /// Batches of a visit, on average.
+    /// Mean batches per visit.
     pub batches_per_visit: f64,
-    /// Expected machine time, the pilot's included.
+    /// Expected machine time, including the pilot.
     pub machine_time: Picos,
-    /// What it rests on.
+    /// The basis of the prediction, as text.
     pub basis: String,
 }
 
-/// What other tools would do.
+/// The predicted course of imitations of other tools.
 fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let tools = &driver.settings.imitate;
     let visits: usize = tools.iter().map(|&tool| imitate::directions(tool).len()).sum();
@@ -150,15 +148,14 @@ fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     })
 }
 
-/// Rounds of a parallel schedule that are tried for an outline, and how often: five visits have a median to deviate
-/// from.
+/// Number of tried rounds of a parallel schedule, and of tries: five visits have a median to deviate from.
 const TRIED_ROUNDS: usize = 40;
 const TRIED_TIMES: u32 = 5;
-/// Share of the visits that ticks and spikes push out of ± 2 % where each line is timed once: 4 in 10,000 on simulated
-/// machines, too rare for the few cells of a serial pilot to show.
+/// Share of visits that ticks and spikes push beyond ± 2 % where each line is timed once: 4 in 10,000 on simulated
+/// machines, too rare to show in the few cells of a serial pilot.
 const RARELY: f64 = 4e-4;
 
-/// Tries a few cells of each relation, and some parallel rounds where there will be any, and extrapolates.
+/// Tries a few cells of each relation, and some parallel rounds if the run is parallel, and extrapolates.
 pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let piloted = driver.run.elapsed();
     let target = target(driver);
@@ -173,7 +170,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     };
     let mut sampled = BTreeMap::new();
     for pass in 0..tries {
-        // What a visit takes differs from cell to cell, and so do a few of them from the rest; noise shows in any.
+        // The first try covers more cells, since the duration of a visit differs between cells; noise shows in any few.
         let tried = if pass == 0 { &some } else { &cells };
         let rounds = schedule::serial(tried, driver.key(Purpose::Map, pass));
         driver.perform(Purpose::Map, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
@@ -201,7 +198,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
     let (passes, expected_passes, map_time) = match target {
         Target::Fixed(passes) => {
-            // Of a tiny machine these are those of the second analysis.
+            // On a tiny machine these are the passes of the second analysis.
             let further = match has_further_analyses(driver.settings) {
                 true => last_analysis(driver, &cells, REACH, sweep) as u32 - passes,
                 false => 0,
@@ -214,14 +211,14 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         }
         Target::Analyses => {
             let share = share_open(driver, &cells, beyond);
-            // With a cell or two to expect, the second analysis is as likely as not.
+            // With one or two expected cells a second analysis is only probable.
             let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
             let late_ns = sweep_ns * rest_share(driver, share, parallel, schedule.len());
             let [usual, last] =
                 [REACH, REACH_OF_SOME].map(|reach| last_analysis(driver, &cells, reach, sweep));
             let more = (usual - ANALYSES[0]) as f64;
             let second = if share * FEW as f64 <= 1.0 {
-                // Beside the ladder, which is counted for itself.
+                // Ladder time, which is counted separately, is subtracted.
                 let alone_ns = super::ladder::whole_ns(ladder_ns);
                 (more * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
             } else {
@@ -235,7 +232,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             (passes, first + share * more, sweep * first + likely * second + further + remeasured)
         }
     };
-    // Where the number of passes is settled, the ladder is climbed between them.
+    // With a fixed number of passes the ladder is interleaved with them.
     let ladder_after =
         if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
     let beside = ladder_after + beside_ns(driver, parallel);
@@ -263,23 +260,23 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     })
 }
 
-/// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
+/// Cost of re-measurements relative to a sweep: one cell in a hundred, eight visits each.
 const REMEASURED_SHARE: f64 = 0.08;
 
-/// Intervals reach about so many standard errors of a mean: the hull of an order statistic, which takes 3.3 to 4.3 of them at
-/// the second to sixth analysis, and of six medians of blocks, of which the outermost lies 3.9 away (1.25 for a median,
-/// 1.27 deviations for the largest of six); and what few visits do not show of the scatter of many.
+/// Half width of intervals in standard errors of a mean: the order statistics at the second to sixth analysis take 3.3
+/// to 4.3, and six medians of blocks 3.9 (1.25 for a median, 1.27 deviations for the largest of six). The rest accounts
+/// for scatter that few visits do not show.
 const REACH: f64 = 5.5;
-/// Of so large a share of the cells they reach so far: three or four further analyses of mesh-64 at ± 0.3 % are of a
-/// tenth.
+/// Share of cells with wider intervals, and their half width: three or four further analyses of mesh-64 at ± 0.3 % are
+/// for a tenth of the cells.
 const SOME_WIDER: f64 = 0.1;
 const REACH_OF_SOME: f64 = 1.8 * REACH;
 
-/// Passes at the analysis that gives cells like the tried ones the precision that is asked for, as far as the budget
-/// reaches where each pass takes so long.
+/// Passes at the analysis that reaches the requested precision in cells like the tried ones, as far as the budget
+/// allows with passes of `pass_ns`.
 fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
     let regime = driver.choices.regime.clone().unwrap_or_default();
-    // A tiny machine chooses its hints when the second analysis is over.
+    // A tiny machine chooses its hints only after the second analysis.
     let plain = |&protocol: &Protocol| {
         let kernel = KernelId::of(protocol, Hint::None);
         Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel)
@@ -304,8 +301,8 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
     passes
 }
 
-/// Share of the visits of tried cells that lie outside the requested precision. One visit of each cell is the median
-/// and deviates by nothing.
+/// Share of visits of tried cells that deviate from the cell's median by more than the requested precision. One visit
+/// of each cell is the median itself.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
     let Some(column) = kernels.filter_map(|kernel| driver.log.record.column(&kernel, 0)).next() else {
@@ -320,8 +317,8 @@ fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -
     others * beyond as f64 / residuals.len().max(1) as f64
 }
 
-/// Share of a full sweep that the open cells take: serially their own share; in parallel as many rounds as the CPU
-/// with most of them needs (mean of a Poisson variable plus three deviations).
+/// Time of a sweep over the open cells relative to a full one: serially their share; in parallel by the rounds that the
+/// CPU with most of them needs (mean of a Poisson variable plus three deviations).
 fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
     if parallel <= 1 {
         return share;
@@ -330,17 +327,17 @@ fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> 
     ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
 }
 
-/// Expected time of what comes after the map but for the ladder: the gate where pairs run in parallel, and execution.
+/// Expected time after the map without the ladder: the gate of a parallel run, and execution tests.
 fn beside_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
     let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
     let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
     gate + super::execution::expected(driver).ns()
 }
 
-/// Cells of each relation that an outline times once, to know the mean.
+/// Cells of each relation that a prediction times once for the mean.
 const SOME: usize = 48;
 
-/// The representatives, and some cells of each relation drawn at random.
+/// The representatives, and some random cells of each relation.
 fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
     let mut chosen: BTreeSet<u32> = super::pilot::representative_cells(driver).into_iter().collect();
     let mut by_relation: BTreeMap<Relation, Vec<u32>> = BTreeMap::new();
@@ -354,7 +351,7 @@ fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
     chosen.into_iter().collect()
 }
 
-/// Mean time of a visit by relation, in nanoseconds, as far as it was seen.
+/// Mean time of a visit by relation in nanoseconds, as far as measured.
 fn expected_by_relation(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
     let mut seen = BTreeMap::new();
     for (cell, &relation) in (0..).zip(&driver.relations) {

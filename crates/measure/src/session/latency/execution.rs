@@ -1,4 +1,4 @@
-//! Whether the nearest pairs of the map share the units that execute: what tells threads of a core from near cores.
+//! Whether the nearest pairs of the map share execution units, which distinguishes threads of a core from near cores.
 
 use super::driver::Driver;
 use super::{Ended, RunError};
@@ -10,21 +10,21 @@ use coretalk_model::latency::{Counts, PairChoice};
 use coretalk_model::series::Parameters;
 use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
 
-/// The exact interval of a median over twelve lies between the third and the tenth: two disturbed passes on either side
-/// change nothing.
+/// Passes per pair: the exact interval of a median of twelve is between the third and the tenth value, so two disturbed
+/// passes on either side change nothing.
 const PASSES: u32 = 12;
-/// A pass of a pair: three casts of ten spans of 40 µs.
+/// Length of a pass: three phases of ten spans of 40 µs.
 const PASS: Picos = Picos::from_us(1_250);
-/// Passes of a pair begin at least so far apart: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
+/// Minimum distance of the passes of a pair: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
 const PASS_GAP: Picos = Picos::from_ms(40);
-/// Pairs that stand for a level, and for the cores that are reported: the first, the last, and some between.
+/// Representative pairs of a level and of the reported cores: the first, the last, and some between.
 const PAIRS: usize = 3;
-/// Where no groups show, the nearest pairs that do not overlap.
+/// Number of nearest disjoint pairs if there are no groups.
 const NEAREST: usize = 2;
 
-/// Tests the nearest pairs, in an adaptive run over all of them.
+/// Tests the nearest pairs in an adaptive run over all pairs.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
-    // A run that goes on has the answer already.
+    // A continued run has the answer already.
     if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.run.left() < expected(driver) {
         return Ok(Ended::Complete);
     }
@@ -35,7 +35,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     for pass in 0..PASSES {
         let began = driver.run.now();
         for test in &mut tests {
-            // Passes that take longer than expected: a test without all of them says nothing, and no pair lacks it.
+            // The passes took longer than expected: a test without all of them is invalid, and none is kept.
             if driver.run.left() == Picos::ZERO {
                 return Ok(Ended::Complete);
             }
@@ -54,7 +54,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// The same of what is left of them.
+/// Remaining machine time of the tests.
 pub fn remaining(driver: &Driver<'_>) -> Picos {
     if driver.choices.execution.is_empty() { expected(driver) } else { Picos::ZERO }
 }
@@ -63,7 +63,7 @@ fn is_asked(driver: &Driver<'_>) -> bool {
     driver.settings.counts == Counts::Adaptive && driver.settings.pairs == PairChoice::All
 }
 
-/// Machine time of the tests, about.
+/// Approximate machine time of the tests.
 pub fn expected(driver: &Driver<'_>) -> Picos {
     if is_asked(driver) { Picos(PASS_GAP.0 * u64::from(PASSES)) } else { Picos::ZERO }
 }
@@ -75,8 +75,8 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
     execution::pass_of(&driver.try_trial(&order)?)
 }
 
-/// The pairs to test: some of the finest groups that the latencies show, some of the cores that the system reports, the
-/// nearest pairs where there are neither; and one that is as far apart as any.
+/// The pairs to test: some of the finest groups that the latencies show, some of the reported cores, the nearest pairs
+/// if there are neither; and one of the most distant pairs.
 fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
     let seen = seen(driver);
     let known = |pair: &[CpuId; 2]| value(&seen, *pair).is_some();
@@ -104,7 +104,7 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
     chosen
 }
 
-/// What the passes of the map say of each pair, roughly: the median, under the kernel of the first map.
+/// Approximate latency of each pair: the median over the map's passes under the first map's kernel.
 fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
@@ -119,7 +119,7 @@ fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
         stats::median_in_place(&mut scratch).map(Observation::bare)
     };
     let cpus = &driver.settings.cpus;
-    // All pairs in storage order, as they are asked for here.
+    // All pairs in storage order.
     Matrix::symmetric(cpus.clone(), |row, column| value(row * (row - 1) / 2 + column))
 }
 
@@ -136,7 +136,7 @@ fn nearest(seen: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId;
     known.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
 }
 
-/// The nearest pairs of all that have no CPU in common.
+/// The nearest disjoint pairs.
 fn nearest_apart(seen: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
     let mut left = seen.cpus().to_vec();
     let mut pairs = Vec::new();
@@ -147,7 +147,7 @@ fn nearest_apart(seen: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
     pairs
 }
 
-/// The pair that is farthest apart, of three CPUs or more.
+/// The most distant pair; `None` with fewer than three CPUs.
 fn farthest(seen: &Matrix<Option<Observation>>) -> Option<[CpuId; 2]> {
     let cpus = seen.cpus();
     let pairs =

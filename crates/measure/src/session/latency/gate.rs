@@ -1,4 +1,4 @@
-//! The equivalence gate: is a pair measured beside others as fast as alone?
+//! The equivalence gate: whether a pair is as fast during concurrent measurement as alone.
 
 use super::driver::Driver;
 use super::{Ended, RunError, map};
@@ -15,15 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Visits of each gate cell alone: their median repeats within half of the margin.
 const VISITS: u32 = 4;
 
-/// Re-measures some cells of each relation alone and compares. A relation that fails is measured again with half as
-/// many pairs at a time, down to one; what stays biased carries its measured factor.
+/// Re-measures some cells of each relation alone and compares. A relation that fails is repeated with half as many
+/// concurrent pairs, down to one; if it stays biased, its values carry the measured factor.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let parallel = driver.choices.regime.as_ref().is_some_and(|regime| regime.pairs > 1);
     if !parallel || driver.choices.hints.is_empty() {
         return Ok(Ended::Complete);
     }
     driver.run.phase(Purpose::Gate);
-    // What an earlier segment of the run has judged is not judged again.
+    // Relations judged by an earlier segment are not judged again.
     let known = driver.choices.regime.as_ref().map_or(&[][..], |regime| &regime.gate);
     let judged = |relation: &Relation| known.iter().any(|o| o.relation == *relation && o.cells > 0);
     let mut left: BTreeSet<Relation> =
@@ -39,7 +39,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
             return Ok(Ended::Interrupted);
         }
         let outcomes = judge(driver, &left, &widths);
-        // A relation without a cell to compare has nothing to measure again either.
+        // A relation without a comparable cell needs no repetition.
         let refused: Vec<GateOutcome> =
             outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1 && o.cells > 0).cloned().collect();
         note(driver, outcomes)?;
@@ -61,7 +61,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         begin_again(driver, &left, &widths)?;
         let ended = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
         if ended == Ended::Budget && map::fewest_made(driver, &left) < ANALYSES[0] as u32 {
-            // Biased values that say so are better than none.
+            // Biased values with a flag are better than none.
             driver.choices.regime = before;
             driver.decide()?;
         }
@@ -85,7 +85,7 @@ fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Ende
     Ok(Ended::Complete)
 }
 
-/// Expected time of the gate where it was not made, from what a visit of the map takes.
+/// Expected time of a gate that is still due, from the time of a map visit.
 pub fn remaining(driver: &Driver<'_>) -> Picos {
     let is_due = |regime: &ChosenRegime| regime.pairs > 1 && regime.gate.is_empty();
     if !driver.choices.regime.as_ref().is_some_and(is_due) {
@@ -102,7 +102,7 @@ pub fn remaining(driver: &Driver<'_>) -> Picos {
     Picos::from_ns(cells.values().map(visits).sum::<f64>() * f64::from(VISITS))
 }
 
-/// Expected time of the first gate, from what a visit alone takes.
+/// Expected time of the first gate, from the time of a visit alone.
 pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
     let relations: BTreeSet<Relation> = driver.relations.iter().copied().collect();
     let cells = relations.iter().flat_map(|&relation| gate_cells(driver, relation));
@@ -173,20 +173,20 @@ fn note(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunEr
     driver.decide()
 }
 
-/// Expected time of a pass over a relation with so many pairs at a time, in nanoseconds.
+/// Expected time of a pass over a relation with this many concurrent pairs, in nanoseconds.
 fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
     let cells = driver.relations.iter().filter(|&&of| of == relation).count();
     let first = driver.relations.iter().position(|&of| of == relation).unwrap_or(0);
     map::visit_ns(driver, first) * cells as f64 / f64::from(pairs)
 }
 
-/// Whether passes that take so long can be made again as often as the first analysis needs, in what is left.
+/// Whether the remaining time allows as many such passes as the first analysis needs.
 fn fits(driver: &Driver<'_>, sweep_ns: f64) -> bool {
     let passes = ANALYSES[0] as f64 * sweep_ns.max(PASS_GAP.ns());
     passes < driver.run.left().ns() * map::MAP_SHARE
 }
 
-/// Passes made so far do not count for these relations any more; they stay in the run file.
+/// Discards the passes of these relations, which stay in the run file but do not count any more.
 fn begin_again(
     driver: &mut Driver<'_>,
     relations: &BTreeSet<Relation>,

@@ -1,5 +1,5 @@
-//! Another tool's kernel, placement and counts on every pair, once or once from each side, as that tool does; and how long
-//! that takes.
+//! Imitation of another tool: its kernel, placement and counts on every pair, once or once from each side as in that
+//! tool; and the time that takes.
 
 use super::driver::Driver;
 use super::pilot::representative_cells;
@@ -19,8 +19,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
         let orders = Arc::from([of(driver, tool).order()]);
-        // In the order of the list and one after another: the tools do not shuffle. Where a budget ends, pairs are missing
-        // and not one direction of all.
+        // In list order and one after another, as the tools do not shuffle. At the end of the budget pairs are missing,
+        // not one direction of all pairs.
         let mut due: Vec<(u32, Purpose)> = Vec::new();
         for &purpose in directions(tool) {
             due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
@@ -37,12 +37,12 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// How a tool measures under the counts that were asked for.
+/// A tool's imitation with the requested counts.
 pub fn of(driver: &Driver<'_>, tool: Tool) -> Imitation {
     Imitation::of(tool).counting(driver.settings.counts)
 }
 
-/// The visits that a tool makes of each pair.
+/// The directions in which a tool measures each pair.
 pub fn directions(tool: Tool) -> &'static [Purpose] {
     match tool.measures_both_directions() {
         false => &[Purpose::Imitation],
@@ -50,8 +50,8 @@ pub fn directions(tool: Tool) -> &'static [Purpose] {
     }
 }
 
-/// Machine time of all visits, from trying a part of each tool's counts on some pairs of each relation. `None` where the
-/// budget ended meanwhile.
+/// Machine time of all visits, from a part of each tool's counts on some pairs of each relation. `None` if the budget
+/// ended meanwhile.
 pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> {
     let mut total = Picos::ZERO;
     for tool in driver.settings.imitate.clone() {
@@ -71,11 +71,11 @@ pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> 
     Ok(Some(total))
 }
 
-/// Machine time of one visit of one pair, under the tool that is asked first: with less the run measures nothing. `None` where
-/// even a part of it takes longer than the budget.
+/// Machine time of one visit of one pair under the first requested tool, the minimum of the run. `None` if even a part
+/// of it exceeds the budget.
 ///
 /// # Errors
-/// [`RunError`] where the machine fails, or somebody wished to end.
+/// [`RunError`] if the machine fails, or the user stops the run.
 pub fn least_time(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -96,12 +96,13 @@ pub fn least_time(
     Ok(least)
 }
 
-/// Other programs make a try take longer than it has to: the fastest of this number of tries counts.
+/// Tries, of which the fastest counts, since other programs can only lengthen one.
 const TRIES: u32 = 3;
-/// The share of the counts of a tool, as a divisor, that is tried to estimate how long all take.
+/// Divisor of a tool's counts for a try.
 const TRIED: u32 = 50;
 
-/// How long all counts of a tool take on a pair. Twice as many of a part tell what a visit costs beside its batches.
+/// Time of a tool's full counts on a pair. Tries of one and of two parts separate the fixed cost of a visit from its
+/// batches.
 fn visit_time(driver: &mut Driver<'_>, imitation: Imitation, cell: u32) -> Result<Option<Picos>, RunError> {
     let few = imitation.visits.div_ceil(TRIED);
     let mut times = [Picos::ZERO; 2];

@@ -1,5 +1,5 @@
 //! The ladder: representative pairs of each relation under every kernel, and as two well-known tools would print them.
-//! Every visit begins and ends with CAS without pause, so that it is known which state of the machine it was made in.
+//! Every visit begins and ends with CAS without pause, which shows the state of the machine during the visit.
 
 use super::driver::Driver;
 use super::pilot::representative_cells;
@@ -41,30 +41,30 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// What is left of the ladder.
+/// The remaining work of the ladder.
 pub struct Remaining {
     passes: u32,
     pass: Picos,
 }
 
 impl Remaining {
-    /// Its passes without any rest.
+    /// Time of its passes without rests.
     pub fn passes(&self) -> Picos {
         Picos(self.pass.0 * u64::from(self.passes))
     }
 
-    /// Climbed for itself, its passes apart.
+    /// Time with its passes spaced apart, without a map.
     pub fn alone(&self) -> Picos {
         Picos(self.pass.max(PASS_GAP).0 * u64::from(self.passes))
     }
 
-    /// Half of a pass.
+    /// Time of half a pass.
     pub fn half_a_pass(&self) -> Picos {
         if self.passes == 0 { Picos::ZERO } else { Picos(self.pass.0 / 2) }
     }
 }
 
-/// How much of the ladder is left: from its own passes, before them from the pilot.
+/// The remaining work, by the ladder's own passes or, before them, by the pilot.
 pub fn remaining(driver: &mut Driver<'_>) -> Remaining {
     if !driver.settings.ladder {
         return Remaining { passes: 0, pass: Picos::ZERO };
@@ -81,8 +81,7 @@ pub fn remaining(driver: &mut Driver<'_>) -> Remaining {
     Remaining { passes: passes as u32, pass: Picos::from_ns(cells.iter().map(visit).sum()) }
 }
 
-/// Half a pass of the ladder, in time that the map would spend asleep: the `half`-th from its beginning. What is
-/// climbed here is not climbed again.
+/// The `half`-th half pass of the ladder, in time in which the map would sleep. These passes are not repeated later.
 pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Ended, RunError> {
     let pass = half / 2;
     if !driver.settings.ladder || pass >= PASSES {
@@ -97,8 +96,8 @@ pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Ended, RunError
     climb(driver, pass, &due)
 }
 
-/// The passes of the ladder that are due beside so many of all passes of a map: spread over its time, so that the machine
-/// is seen in the states that the map is from.
+/// The ladder passes that are due after `made` of `of` map passes: spread over the map, so that both see the machine in
+/// the same states.
 pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Ended, RunError> {
     if !driver.settings.ladder {
         return Ok(Ended::Complete);
@@ -120,7 +119,7 @@ fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Ended, RunEr
     driver.perform(Purpose::Ladder, pass, &rounds, &|plan, cell| plan.other("ladder", cell))
 }
 
-/// Puts every kernel into the visit plan; a tiny machine has timed our own beside its map.
+/// Adds every kernel to the visit plan; on a tiny machine the map has timed our own.
 fn prepare(driver: &mut Driver<'_>) {
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
     let mut kernels = if driver.visit_plan.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
@@ -129,8 +128,8 @@ fn prepare(driver: &mut Driver<'_>) {
     driver.visit_plan.prepare_other("ladder", &kernels, LINES);
 }
 
-/// Tries a pass of the ladder on some cells and says what it takes, in nanoseconds; 0 where it is not climbed. Its
-/// kernels differ too much from those of a map to be told from it.
+/// Tries a pass of the ladder on some cells and returns its time in nanoseconds; 0 without a ladder. Its kernels differ
+/// too much from those of a map to derive it.
 pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunError> {
     if !driver.settings.ladder {
         return Ok(0.0);
@@ -141,17 +140,17 @@ pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunErro
     Ok((driver.run.now() - began).ns())
 }
 
-/// Passes of a map of so many beside which the ladder is climbed by [`beside_the_map`].
+/// Number of map passes, out of `of`, with a ladder pass by [`beside_the_map`].
 pub fn passes_beside(of: u32) -> u32 {
     PASSES.min(of)
 }
 
-/// What the ladder adds to each of those, in nanoseconds, where one pass of it takes so long.
+/// Time that the ladder adds to each of those, in nanoseconds, for a ladder pass of `pass_ns`.
 pub fn share_of_a_pass_ns(pass_ns: f64, of: u32) -> f64 {
     pass_ns * f64::from(PASSES) / f64::from(passes_beside(of).max(1))
 }
 
-/// Time of the whole ladder where it is climbed for itself and a pass takes so long, in nanoseconds.
+/// Time of the whole ladder without a map, in nanoseconds, for a pass of `pass_ns`.
 pub fn whole_ns(pass_ns: f64) -> f64 {
     if pass_ns > 0.0 { f64::from(PASSES) * pass_ns.max(PASS_GAP.ns()) } else { 0.0 }
 }

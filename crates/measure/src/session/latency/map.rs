@@ -16,22 +16,22 @@ use coretalk_model::stats::{ANALYSES, Analysis, Decision, decide, expected_analy
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Distance of passes that a few late cells get on a machine where all others were narrow at the first analysis: it
-/// does not drift, and a stall in one of eight passes needs others, not distant ones.
+/// Distance of passes over few late cells, on a machine where all others were narrow at the first analysis: it does not
+/// drift, and a stall in one of eight passes needs more passes, not distant ones.
 pub const LATE_GAP: Picos = Picos::from_ms(30);
-/// At most one cell in so many is "a few".
+/// Divisor of the cells: no more than this part counts as few.
 pub const FEW: usize = 8;
-/// A serial map that takes longer than this is measured in parallel, if the gate allows.
+/// Time of a serial map above which it is measured in parallel, if the gate allows.
 const SERIAL_LIMIT: Picos = Picos::from_ms(15_000);
-/// Share of the budget for the passes; the rest is for second measurements and the ladder.
+/// Share of the budget for the passes; the rest is for re-measurements and the ladder.
 pub const MAP_SHARE: f64 = 0.8;
 
-/// How many passes each cell gets.
+/// The number of passes of each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// So many, whatever comes out: fixed counts, and tiny machines.
+    /// This number, whatever the result: fixed counts, and tiny machines.
     Fixed(u32),
-    /// Analyses at 8 and 24 passes, and at twice as many each where more were asked for.
+    /// Analyses at 8 and 24 passes, and at twice as many each if more were requested.
     Analyses,
 }
 
@@ -58,7 +58,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(ended)
 }
 
-/// Whether cells that are wide after the second analysis go on.
+/// Whether cells that are wide after the second analysis get further ones.
 pub fn has_further_analyses(settings: &LatencySettings) -> bool {
     settings.analyses > ANALYSES.len() as u32
         && (settings.counts, settings.spacing) == (Counts::Adaptive, Spacing::Brief)
@@ -73,16 +73,16 @@ pub fn target(driver: &Driver<'_>) -> Target {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
-        // The second analysis; what is then still wide goes on to further ones.
+        // The second analysis; without a tiny machine, wide cells continue to further ones.
         (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
     }
 }
 
-/// Longest visit of a fixed count: budgets, stops and commits are looked at between visits.
+/// Maximum visit of a fixed count: budget, stop and commits are checked between visits.
 const MAX_VISIT: Picos = Picos::from_ms(300);
 
-/// Passes of a fixed count; more where a visit would take long.
+/// Passes of a fixed count; more if visits would take too long.
 fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     let slowest = driver.relations.iter().filter_map(|&relation| driver.visit_plan.round_trip_ns(relation));
     let round_trip_ns = slowest.fold(0.0, f64::max);
@@ -90,7 +90,7 @@ fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     visit_plan::fixed_passes(samples, (all / MAX_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
-/// Puts the kernels of the map into the visit plan: those shown, and beside them CAS without pause, which alone shows
+/// Adds the kernels of the map to the visit plan: those shown, and as sentinel CAS without pause, which alone shows
 /// every state of the machine; on a tiny machine the whole ladder.
 pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     let shown: Vec<KernelId> = if driver.visit_plan.tiny {
@@ -114,13 +114,13 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     });
     let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
     if !driver.visit_plan.tiny && driver.settings.counts == Counts::Adaptive {
-        // A state shows in what CAS takes, whatever the spread of its lines: 50 MB for 1,024 CPUs.
+        // A state shows in the CAS latency alone, so the spread over lines is dropped: 50 MB for 1,024 CPUs.
         driver.log.record.keep_locations_of(&beside);
     }
     driver.visit_plan.prepare_map(&shown, &beside, passes);
 }
 
-/// Pairs at the same time.
+/// The number of concurrent pairs.
 pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
     let most = (driver.settings.cpus.len() / 2).max(1) as u32;
     match driver.settings.parallel {
@@ -145,12 +145,12 @@ pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
     }
 }
 
-/// Expected time of a serial visit of the map, from the pilot's round trips and the overhead of its rounds.
+/// Expected time of a serial map visit, from the pilot's round trips and the overhead of its rounds.
 pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
     driver.serial_ns(cell, &driver.visit_plan.map(cell, 0))
 }
 
-/// Passes over the cells that still need one, until none does.
+/// Performs passes over the cells that still need one, until none does.
 pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool) -> Result<Ended, RunError> {
     let target = target(driver);
     sweep(driver, target, of)
@@ -160,14 +160,14 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
     let first_until = driver.run.elapsed() + Picos::from_secs(driver.run.left().secs() * MAP_SHARE);
     loop {
         let mut open = open(driver, target, of);
-        // Looking over the cells of a large machine, and making its schedule, take long for somebody who waits.
+        // Judging the cells of a large machine and scheduling take long, so a stop is checked first.
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
         }
         if open.is_empty() {
             return Ok(Ended::Complete);
         }
-        // A pass that broke off goes on with the cells that it had not reached: those that have one pass less.
+        // An interrupted pass continues with the cells that it had not reached, which have one pass less.
         let pass = open.iter().map(|&cell| made(driver, cell as usize)).min().unwrap_or(0);
         open.retain(|&cell| made(driver, cell as usize) == pass);
         let number = pass_number(driver, pass);
@@ -187,7 +187,7 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             && pass as usize >= ANALYSES[0]
             && open.len() * FEW <= driver.pairs.len()
         {
-            // The ladder is climbed in time that would be slept away.
+            // The ladder uses time in which the map would sleep.
             let ended = super::ladder::half_a_pass(driver, pass - ANALYSES[0] as u32)?;
             if ended != Ended::Complete {
                 return Ok(ended);
@@ -206,18 +206,18 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         }
         if driver.run.elapsed() > first_until {
             if driver.settings.spacing == Spacing::Watch {
-                // Passes of a watch are counted by time: a few less than planned are no loss.
+                // Passes of a watch are limited by time: a few missing ones are no loss.
                 return Ok(Ended::Complete);
             }
-            // What is still wide stays wide; second measurements and the ladder come from the rest of the budget.
+            // Wide cells stay wide; the rest of the budget is for re-measurements and the ladder.
             let done = self::open(driver, target, of).is_empty();
             return Ok(if done { Ended::Complete } else { Ended::Budget });
         }
     }
 }
 
-/// Whether what is left reaches as far as the next analysis, where one beyond the second begins. Passes that no
-/// analysis follows would not narrow an interval: each further analysis spends less of the error.
+/// Whether the remaining time reaches the next analysis, before starting towards one beyond the second. Passes without
+/// a following analysis would not narrow an interval: each further analysis spends less of the error probability.
 fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: Picos) -> bool {
     let made = made as usize;
     if made < ANALYSES[1] || !Analysis::is_due(made, driver.settings.analyses) {
@@ -229,19 +229,19 @@ fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: 
     driver.run.elapsed() + Picos(pass.0 * more as u64) <= until
 }
 
-/// Passes that count for the cell of these relations that has fewest; one that fails does not count.
+/// Minimum of the counting passes over the cells of these relations, without failed cells.
 pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
     let cells = (0..driver.pairs.len())
         .filter(|&cell| of.contains(&driver.relations[cell]) && !has_failed(driver, cell));
     cells.map(|cell| made(driver, cell)).min().unwrap_or(0)
 }
 
-/// Passes that count for a cell.
+/// Counting passes of a cell.
 fn made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
     let Some(passes) = driver.log.record.passes(cell) else { return 0 };
     if valid_from == 0 {
-        // Without reading them: each is a memory access of its own, half a million times a pass.
+        // Without reading them, which would be a memory access each, half a million times per pass.
         return passes.len() as u32;
     }
     passes.heads().filter(|head| head.pass >= valid_from).count() as u32
@@ -251,13 +251,13 @@ fn valid_from(choices: &Choices, relation: Relation) -> u32 {
     choices.regime.as_ref().and_then(|regime| regime.valid_from.get(&relation).copied()).unwrap_or(0)
 }
 
-/// Pass numbers grow through the run, also where the gate made a relation begin again.
+/// The pass number in the run, which also rises when the gate restarts a relation.
 fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
     let regime = driver.choices.regime.as_ref();
     counted + regime.and_then(|regime| regime.valid_from.values().max().copied()).unwrap_or(0)
 }
 
-/// Cells that need a pass. A cell that gives nothing (its CPU is gone, its partner hangs) is not asked for ever.
+/// Cells that need a pass, without those that failed too often because a CPU is gone or a partner hangs.
 fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
     if target != Target::Analyses {
         return still_open(driver, target, of);
@@ -267,7 +267,7 @@ fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) 
     if !left.is_empty() || !has_further_analyses(driver.settings) {
         return left;
     }
-    // How far passes resemble each other is known better now than when these were closed.
+    // Passes now show their correlation better than when these cells were closed.
     driver.closed.fill(false);
     analyse(driver);
     still_open(driver, target, of)
@@ -290,7 +290,7 @@ fn still_open(driver: &Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool
         .collect()
 }
 
-/// Closes the cells that are narrow enough at an analysis. Between analyses the answer is always "more".
+/// Closes the cells that are narrow enough at an analysis. Between analyses no cell is closed.
 fn analyse(driver: &mut Driver<'_>) {
     driver.closed.resize(driver.pairs.len(), false);
     let due: Vec<usize> = (0..driver.pairs.len())
@@ -308,7 +308,7 @@ fn analyse(driver: &mut Driver<'_>) {
     let is_wide = |cell: usize, width: f64| {
         decide(made(driver, cell) as usize, width, requested, driver.settings.analyses) != Decision::Enough
     };
-    // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
+    // The same width decides on the flag, so a cell closed as narrow is never printed as wide.
     let mut judge = |cell: usize| {
         let mut too_wide = surveys.iter().filter_map(|survey| {
             let width = cell::width(&survey.judge_with(cell, &mut scratch)?);
@@ -325,11 +325,11 @@ fn analyse(driver: &mut Driver<'_>) {
     }
 }
 
-/// Passes at the analysis that is expected to find this cell narrow, which is too wide so far.
+/// Passes at the analysis that is expected to find this wide cell narrow.
 fn expected_passes(driver: &Driver<'_>, survey: &Survey<'_>, cell: usize, width: f64) -> u32 {
     let [made, most] = [made(driver, cell), driver.settings.analyses];
     let analysis = Analysis::at(made as usize, most);
-    // The interval of eight passes is their whole range: how far all passes of its relation scatter tells more.
+    // The interval of eight passes is their whole range; the scatter of all passes of the relation predicts better.
     let scale = match analysis {
         Analysis::FIRST => survey.pass_scale(cell).filter(|&scale| scale > 0.0),
         _ => None,
@@ -362,7 +362,7 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     if pairs <= 1 {
         return schedule::serial(open, key);
     }
-    // Relations that the gate gave a width of their own go in rounds of their own.
+    // Relations with their own number of concurrent pairs from the gate get rounds of their own.
     let own: BTreeMap<Relation, u32> = regime
         .map(|regime| {
             regime.gate.iter().filter(|o| o.pairs != pairs).map(|o| (o.relation, o.pairs)).collect()
@@ -380,14 +380,14 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     rounds
 }
 
-/// Where a sweep is short the machine rests until the next pass is due.
+/// Rests until the next pass is due.
 fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<(), RunError> {
     let due = began + jittered(gap, driver.key(Purpose::Map, pass));
     let now = driver.run.now();
     if now < due { driver.pause(due - now) } else { Ok(()) }
 }
 
-/// Distance of the beginnings of two passes, at least.
+/// Minimum distance between the starts of two passes.
 pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     match (driver.settings.spacing, target) {
         (Spacing::Watch, Target::Fixed(passes)) => spread(driver.settings.budget.secs() * MAP_SHARE, passes),
@@ -395,7 +395,7 @@ pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     }
 }
 
-/// Tells the driver how much is left when this pass begins.
+/// Updates the expected time of the driver before a pass.
 fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target: Target, until: Picos) {
     let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
     let left = remaining::of_passes(driver, open, made, rounds, target, until);

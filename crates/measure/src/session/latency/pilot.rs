@@ -1,4 +1,4 @@
-//! The pilot: how long a round trip takes in each relation, and whether a pause gains.
+//! The pilot: the round-trip time of each relation, and whether a pause is faster.
 
 use super::driver::Driver;
 use super::visit_plan::candidates;
@@ -9,18 +9,18 @@ use coretalk_model::stats;
 use coretalk_model::{CpuId, Picos, Relation};
 use std::collections::BTreeMap;
 
-/// Passes of the pilot: enough for a median that one stall does not move.
+/// Passes: enough for a median that one stall does not move.
 const PASSES: u32 = 3;
-/// Lines of each of its spans: one aligned run covers the slices.
+/// Lines of each span: one aligned run covers the slices.
 const LINES: u32 = 16;
 
-/// The share of the budget that a pilot may take. A pilot that would take longer goes on with few round trips: on CPUs that
-/// are emulated, or shared with other programs, a round trip takes up to a time slice of the system. Neither its first visit
-/// nor the others of its first pass take more by themselves.
+/// Maximum share of the budget for the pilot. A longer pilot continues with few round trips: on emulated CPUs, or CPUs
+/// shared with other programs, a round trip takes up to a scheduler quantum. The first visit, and the others of the
+/// first pass, are each limited to this share.
 const SHARE: f64 = 0.1;
 
-/// Visits representative pairs with every kernel that a map may end up with. A tiny machine decides its hints at the
-/// end, from all passes (a pilot of its first two erred in up to 3 of 40 runs); any other decides here.
+/// Visits representative pairs with every kernel that a map may use. A tiny machine chooses its hints at the end, from
+/// all passes (a pilot of its first two erred in up to 3 of 40 runs); any other chooses here.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Pilot);
     let cells = representative_cells(driver);
@@ -29,7 +29,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let mut is_short = false;
     for pass in 0..PASSES {
         let all = rounds(driver, pass, &cells);
-        // The first visit of all says how long the others will take, and they how long other relations take than its own.
+        // The first visit predicts the time of the others in the pass, and these the times of other relations.
         let (first, others) = all.split_at(all.len().min(usize::from(pass == 0)));
         for group in [first, others] {
             let (began, is_tried) = (driver.run.now(), pass == 0 && !is_short && !group.is_empty());
@@ -66,7 +66,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// What a pass has still to visit.
+/// The rounds that a pass has still to visit.
 fn rounds(driver: &Driver<'_>, pass: u32, cells: &[u32]) -> Vec<CellRound> {
     let due = driver.due(Purpose::Pilot, pass, cells);
     crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass))
@@ -76,7 +76,7 @@ fn visit(driver: &mut Driver<'_>, pass: u32, rounds: &[CellRound]) -> Result<End
     driver.perform(Purpose::Pilot, pass, rounds, &|plan, cell| plan.other("pilot", cell))
 }
 
-/// Positions of a few cells of each relation.
+/// Indices of a few cells of each relation.
 pub fn representative_cells(driver: &Driver<'_>) -> Vec<u32> {
     let chosen: Vec<[CpuId; 2]> = representatives(&driver.topology, driver.pairs.iter().copied());
     (0..driver.pairs.len() as u32).filter(|&cell| chosen.contains(&driver.pairs[cell as usize])).collect()

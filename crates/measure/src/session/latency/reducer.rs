@@ -1,4 +1,4 @@
-//! Performing a batch while what it said so far is reduced to visits by another thread.
+//! Performs a batch while another thread reduces its results to visits.
 
 use super::visit_log::VisitLog;
 use crate::machine::{Machine, MachineError, Round, RoundOutcome};
@@ -9,19 +9,18 @@ use coretalk_model::{Recording, Relation};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// Trials below which a batch is not worth a thread: half a millisecond of work.
+/// Minimum trials of a batch for a thread of its own: half a millisecond of work.
 const FEW_TRIALS: usize = 512;
-/// Rounds that may wait: few, so that a round is still in the cache when it is taken down.
+/// Maximum waiting rounds: few, so that a round is still cached when it is logged.
 const MAX_WAITING: usize = 4;
 
-/// Where the rounds of a batch belong.
+/// A batch of rounds with its purpose.
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
-    /// Why they are made.
     pub purpose: Purpose,
     /// Pass number within the purpose.
     pub pass: u32,
-    /// The cells of each.
+    /// The cells of each round.
     pub rounds: &'a [CellRound],
     /// The relation of each cell.
     pub relations: &'a [Relation],
@@ -34,13 +33,13 @@ impl Batch<'_> {
     }
 }
 
-/// Performs a batch and enters it in the log, in order; gives the number of rounds that were performed.
+/// Performs a batch and logs it in order; returns the number of performed rounds.
 ///
-/// A machine that hands rounds over one by one goes on while the last ones are taken down by another thread. A machine
-/// that must not be disturbed hands over at its end, and that thread begins with the first round handed over.
+/// If the machine delivers rounds one by one, it continues while another thread logs the previous ones. If it must not
+/// be disturbed, it delivers all at its end.
 ///
 /// # Errors
-/// Those of the machine; what it handed over before is in the log.
+/// Those of the machine; rounds delivered before are logged.
 pub fn perform(
     machine: &mut dyn Machine,
     log: &mut VisitLog<'_>,
@@ -66,7 +65,7 @@ pub fn perform(
             if let Some((log, waiting, give_back)) = idle.take() {
                 reducer = Some(spawn_reducer(scope, log, batch, waiting, give_back));
             }
-            // A reducer that is gone has panicked, which is told below.
+            // A missing reducer has panicked, which is reported below.
             let _ = hand_over.send(outcome);
             spent.try_recv().unwrap_or_default()
         });
@@ -80,7 +79,7 @@ pub fn perform(
     })
 }
 
-/// Takes down what comes, until nothing more does; gives how many rounds that were.
+/// Logs arriving rounds until there are no more; returns their number.
 fn spawn_reducer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     log: &'scope mut VisitLog<'_>,
@@ -93,14 +92,13 @@ fn spawn_reducer<'scope>(
         for outcome in waiting {
             let spent = batch.take(log, taken, outcome);
             taken += 1;
-            // Whoever makes recordings may have made the last one.
+            // The machine may have finished its last recording.
             let _ = give_back.send(spent);
         }
         taken
     })
 }
 
-/// The slowest relation in a round.
 pub fn slowest(relations: &[Relation], round: &CellRound) -> Option<Relation> {
     round.iter().map(|&cell| relations[cell as usize]).max()
 }

@@ -1,5 +1,5 @@
-//! Re-measurement: cells that do not fit are measured again, on fresh lines, before they are believed. What a cell
-//! has to fit is its relation, as the system reports it, and the groups that the latencies themselves show.
+//! Re-measurement: outlier cells are measured again, on fresh lines, before their values are accepted. A cell is an
+//! outlier if it does not fit its relation, as the system reports it, or the groups that the latencies show.
 
 use super::driver::Driver;
 use super::{Ended, RunError, map};
@@ -15,22 +15,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Two independent re-measurements of four visits each, half a pass gap apart at least: the ladder is climbed
-/// between them.
+/// Visits of a cell: two independent re-measurements of four visits each, at least half a pass gap apart, with the
+/// ladder between them.
 const VISITS: u32 = 8;
 const FIRST: u32 = VISITS / 2;
-/// States in more than one cell of so many are those of the machine, and groups that more than one of so many does not
-/// fit are none.
+/// Divisor of the cells: states in more cells than this are states of the machine, and groups that more cells than this
+/// do not fit are discarded.
 const MACHINE_WIDE: usize = 10;
-/// A cell that was put right may show groups that others do not fit: so often they are looked for.
+/// Rounds of the search: a corrected cell may show groups that others do not fit.
 const ROUNDS: u32 = 4;
 
-/// The first re-measurement.
 pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if driver.settings.counts != Counts::Adaptive || driver.visit_plan.tiny || driver.budget_ended {
         return Ok(Ended::Complete);
     }
-    // What is measured again says nothing new of the passes.
+    // Re-measurements do not change the judgement of the passes.
     let judged = judge(driver);
     let mut known = BTreeSet::new();
     for _ in 0..ROUNDS {
@@ -53,7 +52,7 @@ pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// The second re-measurement, of what had a first one.
+/// The second re-measurement of all cells that had a first one.
 pub fn second(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let known: BTreeSet<u32> = driver.log.record.others(Purpose::Again).map(|entry| entry.cell).collect();
     let suspects: Vec<u32> = known.into_iter().collect();
@@ -69,7 +68,7 @@ pub fn second(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     visits(driver, &suspects, FIRST..VISITS)
 }
 
-/// Machine time of what is left of it, as far as cells that do not fit are known.
+/// Remaining machine time, for the outliers known so far.
 pub fn remaining(driver: &Driver<'_>) -> Picos {
     let mut made: BTreeMap<u32, u32> = BTreeMap::new();
     for entry in driver.log.record.others(Purpose::Again) {
@@ -103,15 +102,15 @@ fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Resu
     Ok(Ended::Complete)
 }
 
-/// What the passes say of a cell, as far as suspects are told by it.
+/// The judgement of a cell by its passes, as far as the search for suspects needs it.
 #[derive(Clone, Copy)]
 struct Judged {
     latency_ns: Estimate,
     flags: Flags,
 }
 
-/// What the passes say of every cell, in each map of round trips; of none once somebody wishes to end, as judging half a
-/// million cells takes too long for somebody who waits.
+/// The judgement of every cell, in each map of round trips; empty if the user stops the run, since half a million cells
+/// take too long.
 fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let of_map = |survey: &Survey<'_>| {
@@ -132,14 +131,14 @@ fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
     map::surveys(driver, &regime).iter().map(of_map).collect()
 }
 
-/// Cells with disturbed passes or states of their own, and cells that do not fit their relation or the groups that the
-/// others show, in any map. `known` have been measured again.
+/// Cells with disturbed passes or states of their own, and outliers of their relation or of the groups, in any map.
+/// `known` cells have been measured again.
 fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSet<u32>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
     for (map, cells) in judged.iter().enumerate() {
         let mut cells = Cow::Borrowed(cells);
-        // Only by what earlier rounds have added: somebody who goes on with a run finds the same suspects.
+        // Only what earlier rounds have added, so that a continued run finds the same suspects.
         if !known.is_empty() {
             let survey = &map::surveys(driver, &regime)[map];
             let flags = |cell: usize| cells[cell].map_or(Flags::NONE, |judged| judged.flags);
@@ -154,8 +153,8 @@ fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSe
             flagged.map(|(index, _)| index)
         };
         suspects.extend(with(Flag::Drift).chain(with(Flag::ModelOutlier)));
-        // Two disturbed passes of a cell look like a state of its own. Where many cells show states the machine has
-        // them, and measuring again would only show them again.
+        // Two disturbed passes of a cell look like a state of its own. States of many cells belong to the machine, and
+        // another measurement would only show them again.
         if with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
             suspects.extend(with(Flag::Multimodal));
             let seen = |cell: usize| {
@@ -168,8 +167,8 @@ fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSe
     suspects.into_iter().collect()
 }
 
-/// Cells that do not fit the groups that the latencies show, whatever the system reports. None where some pairs were left
-/// out, or where so many do not fit that there are no such groups.
+/// Cells that do not fit the groups that the latencies show, whatever the system reports. Empty if some pairs are
+/// missing, or if so many do not fit that there are no such groups.
 fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<Observation>) -> Vec<u32> {
     let all = cpus.len() * cpus.len().saturating_sub(1) / 2;
     if cpus.len() < 3 || pairs.len() != all {
@@ -198,7 +197,7 @@ fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<
 mod tests {
     use super::*;
 
-    /// Even and odd CPUs of eight are near each other; 2 and 6 are read `off` times too slow.
+    /// A matrix where even and odd CPUs of eight are near each other; 2 and 6 appear `off` times too slow.
     fn found(off: f64, left_out: usize) -> Vec<[u32; 2]> {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let pairs: Vec<[CpuId; 2]> =
@@ -216,7 +215,7 @@ mod tests {
     fn a_pair_that_fits_no_group_is_found_without_a_reported_one() {
         assert_eq!(found(1.5, 0), [[2, 6]]);
         assert!(found(1.0, 0).is_empty());
-        // Of some pairs alone no groups are asked for.
+        // With missing pairs no groups are derived.
         assert!(found(1.5, 1).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Tails: every single round trip of each pair, counted over a stated time.
+//! Tails: every single round trip of each pair, counted over a fixed time.
 
 use super::driver::Driver;
 use super::{Ended, RunError};
@@ -10,13 +10,13 @@ use std::ops::Range;
 
 /// Visits of each pair, spread over the rest of the budget.
 const VISITS: u32 = 4;
-/// Shortest and longest observation of a pair in one visit.
+/// Minimum and maximum observation of a pair in one visit.
 const SHORTEST: Picos = Picos::from_ms(5);
 const LONGEST: Picos = Picos::from_ms(400);
 
-/// Visits of each pair for `one-way`: an interval over visits wants as many as an analysis.
+/// Visits of each pair for `one-way`: an interval over visits needs as many as an analysis.
 const ONE_WAY_VISITS: u32 = ANALYSES[0] as u32;
-/// Messages each way in one of them.
+/// Messages in each direction per visit.
 const ONE_WAY_MESSAGES: u64 = 2_000;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -29,7 +29,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if driver.settings.tails.is_some() { round_trips(driver) } else { Ok(Ended::Complete) }
 }
 
-/// Single messages each way; their recordings are kept, and the map of `one-way` is made from them.
+/// Single messages in each direction; their recordings are kept, and the map of `one-way` is derived from them.
 fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Tails);
     let kernel = KernelId::of(Protocol::OneWay, Hint::None);
@@ -37,7 +37,7 @@ fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     visits(driver, "one-way", 0..ONE_WAY_VISITS)
 }
 
-/// Visits of every pair alone; passes that an earlier segment finished are not repeated.
+/// Visits every pair alone; passes that an earlier segment finished are not repeated.
 fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Ended, RunError> {
     let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for pass in passes {
@@ -51,13 +51,13 @@ fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Re
     Ok(Ended::Complete)
 }
 
-/// How long each pair is observed in one visit, where so much time is left.
+/// Observation of each pair in one visit, for the remaining time.
 fn share(left: Picos, pairs: usize) -> Picos {
     let all = pairs as f64 * f64::from(VISITS);
     Picos::from_secs(left.secs() * 0.9 / all.max(1.0)).clamp(SHORTEST, LONGEST)
 }
 
-/// What the round trips that are asked for take of what is left of the budget after the map; nothing where none are.
+/// Time of the requested tails out of the budget that remains after the map; zero if none are requested.
 pub fn machine_time(settings: &LatencySettings, pairs: usize, left: Picos) -> Picos {
     match settings.tails {
         Some(_) => Picos(share(left, pairs).0 * pairs as u64 * u64::from(VISITS)).min(left),
@@ -83,6 +83,6 @@ fn round_trips(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver
         .visit_plan
         .prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
-    // Numbered behind those of `one-way`.
+    // Numbered after the passes of `one-way`.
     visits(driver, "tails", ONE_WAY_VISITS..ONE_WAY_VISITS + VISITS)
 }

@@ -1,4 +1,4 @@
-//! [`VisitLog`]: what the trials of a run said so far, and what of it is not durable yet.
+//! [`VisitLog`]: the results of a run's trials so far, including those that are not durable yet.
 
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
@@ -7,54 +7,53 @@ use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, 
 use coretalk_model::{Picos, Recording, Relation, TrialFailure};
 use std::collections::BTreeMap;
 
-/// What the trials of a run said so far. A recording becomes a visit as soon as it is handed over: a map of 1,024 CPUs
-/// has four million, and memory that is still warm is read several times as fast.
+/// The results of a run's trials so far. A recording is reduced to a visit as soon as it arrives: a map of 1,024 CPUs
+/// has four million, and memory that is still cached is read several times as fast.
 pub struct VisitLog<'a> {
-    /// All of it, for analysis.
+    /// All results, for analysis.
     pub record: Record,
-    /// Number of this segment.
     pub segment: u32,
     settings: &'a LatencySettings,
     reducer: Reducer,
     pending: Slot,
-    /// Trials in it.
+    /// Number of pending trials.
     trials: usize,
-    /// Trials that gave nothing since somebody asked whether every CPU is there.
+    /// Trials that failed since the last check for absent CPUs.
     held: Vec<Held>,
-    /// How many trials of a cell gave nothing: in the map, and beside it.
+    /// Failed trials of each cell, in the map and outside of it.
     failures: BTreeMap<(Side, u32), u32>,
-    /// Mean time of a round by purpose and slowest relation in it, and how many it is the mean of.
+    /// Mean time of a round and the number of rounds, by purpose and slowest relation in the round.
     round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
 }
 
-/// A trial that gave nothing, and where it belongs among those of its slot.
+/// A failed trial, and its position in the pending slot.
 struct Held {
-    /// Which of the pending rounds.
+    /// Index of the pending round.
     round: usize,
-    /// Which trial of it, the others that gave nothing among them.
+    /// Index of the trial in the round, counting failed ones.
     place: usize,
     cell: u32,
     failure: TrialFailure,
 }
 
-/// Where a trial gave nothing.
+/// The phase of a failed trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
-    /// In a pass of the map.
+    /// A pass of the map.
     Map,
-    /// In the pilot, the gate, the ladder …
+    /// Another phase: the pilot, the gate, the ladder …
     Beside,
 }
 
-/// Up to this many CPUs raw ticks are kept.
+/// Maximum CPUs for which raw ticks are kept.
 pub const RAW_CPUS: usize = 64;
-/// Trials that wait to be made durable: 400 bytes each, and 512 pairs at the same time make 200 thousand in a slot.
+/// Maximum pending trials: 400 bytes each, and 512 concurrent pairs make 200 thousand per slot.
 const MAX_PENDING: usize = 1 << 14;
-/// Trials of a cell that may give nothing before it is given up.
+/// Failed trials of a cell before it is given up.
 const PATIENCE: u32 = 3;
 
 impl<'a> VisitLog<'a> {
-    /// After what earlier segments said about so many cells.
+    /// A log that continues the record of earlier segments.
     pub fn new(
         settings: &'a LatencySettings,
         scale: Scale,
@@ -76,8 +75,8 @@ impl<'a> VisitLog<'a> {
         }
     }
 
-    /// Takes what a round said; gives back the recordings that nobody needs any more. `slowest` is the slowest relation
-    /// in it. Trials that gave nothing are held back until [`settle`](VisitLog::settle).
+    /// Logs the outcome of a round and returns recordings for reuse. `slowest` is the slowest relation in the round.
+    /// Failed trials are held back until [`settle`](VisitLog::settle).
     pub fn take(
         &mut self,
         purpose: Purpose,
@@ -127,8 +126,7 @@ impl<'a> VisitLog<'a> {
         spent
     }
 
-    /// Takes down the trials that gave nothing, but for cells that `is_due_again`: gives these back, by the rounds in which
-    /// they were.
+    /// Logs the failed trials, except those of cells for which `is_due_again` holds: returns these as rounds.
     pub fn settle(&mut self, is_due_again: impl Fn(u32) -> bool) -> Vec<CellRound> {
         let mut again: BTreeMap<usize, CellRound> = BTreeMap::new();
         for Held { round, place, cell, failure } in std::mem::take(&mut self.held) {
@@ -160,18 +158,18 @@ impl<'a> VisitLog<'a> {
         }
     }
 
-    /// What has to be made durable.
+    /// Takes the pending results to be made durable.
     pub fn take_pending(&mut self) -> Slot {
         self.trials = 0;
         std::mem::take(&mut self.pending)
     }
 
-    /// Whether what is not durable takes so much memory that it should become so before its time.
+    /// Whether pending results use so much memory that they should be committed early.
     pub fn is_full(&self) -> bool {
         self.trials >= MAX_PENDING
     }
 
-    /// Expects nothing any more of rounds of a kind: they will be of another length.
+    /// Forgets the expected times of a purpose, whose rounds change their length.
     pub fn forget_times(&mut self, purpose: Purpose) {
         self.round_time.retain(|&(of, _), _| of != purpose);
     }
@@ -181,13 +179,14 @@ impl<'a> VisitLog<'a> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)
     }
 
-    /// Whether a cell gave nothing so often that nothing comes back to it beside the map: its CPU is gone, its partner
-    /// hangs, and each hang costs its whole limit. A host that stalls must not cost a cell all its passes, though.
+    /// Whether a cell failed so often that no further phase visits it: its CPU is gone, or its partner hangs, and each
+    /// hang costs its whole limit. Since a host's stalls must not cost a cell all passes, map failures and others are
+    /// counted separately.
     pub fn has_failed(&self, cell: u32) -> bool {
         [Side::Map, Side::Beside].into_iter().any(|side| self.is_given_up(side, cell))
     }
 
-    /// Whether the map has given a cell up. It tries every cell itself, so that each has its reason.
+    /// Whether the map has given a cell up. The map tries every cell itself, so that each has a reason.
     pub fn has_failed_in_map(&self, cell: u32) -> bool {
         self.is_given_up(Side::Map, cell)
     }
@@ -196,12 +195,12 @@ impl<'a> VisitLog<'a> {
         self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
     }
 
-    /// Why a trial that is held back missed a CPU, if one did: it refused a thread, or lost one.
+    /// The failure of a held-back trial that missed a CPU, because it refused a thread or was lost.
     pub fn missed_a_cpu(&self) -> Option<&TrialFailure> {
         self.held.iter().map(|held| &held.failure).find(|failure| failure.missed_a_cpu())
     }
 
-    /// Gives up cells that miss a CPU; those without a value say so.
+    /// Gives up cells with a lost CPU and records the failure of those without a value.
     pub fn lose(&mut self, cells: impl Iterator<Item = u32>, failure: &TrialFailure, now: Picos) {
         let mut told = Vec::new();
         for cell in cells {
@@ -233,7 +232,8 @@ impl<'a> VisitLog<'a> {
     }
 }
 
-/// What earlier segments got nothing of is not tried again, unless a CPU was away then: a run goes on when it is back.
+/// Failures of earlier segments, which are not retried, except those due to absent CPUs: the run continues when these
+/// are back.
 fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
     let failed = |failure: &TrialFailure| !failure.missed_a_cpu();

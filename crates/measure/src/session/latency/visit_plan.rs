@@ -1,4 +1,4 @@
-//! [`VisitPlan`]: what each visit executes, per relation, shared by all its cells.
+//! [`VisitPlan`]: the spans that each visit executes, by relation and shared by all its cells.
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
@@ -12,73 +12,69 @@ use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Lines of a cell in one pass: four aligned runs of 16 in different page frames (64 lines, 32 beyond 64
-/// CPUs).
+/// Lines of a cell per pass: four aligned runs of 16 in different page frames (64 lines, 32 above 64 CPUs).
 const LINES: u32 = 64;
 const LINES_ON_LARGE: u32 = 32;
-/// Lines of an aligned run: each slice of the last-level cache once, on parts with 16 of them.
+/// Lines of an aligned run: one per slice of the last-level cache, on CPUs with 16 slices.
 const RUN: u32 = 16;
-/// Lines of CAS without pause where it only watches for states: one run.
+/// Lines of CAS without pause as a sentinel for states: one run.
 const SENTINEL_LINES: u32 = 16;
 const LARGE_CPUS: usize = 64;
-/// Up to this many CPUs there is time for three visits a line, so that a median within the line removes stalls.
+/// Maximum CPUs for three visits per line, whose median removes stalls.
 const SMALL_CPUS: usize = 16;
 /// Round trips before the first timed batch of a span.
 const WARM_UP: u32 = 200;
-/// Shortest batch: 0.7 % of it is one clock read of 15 ns.
+/// Minimum length of a batch: one clock read of 15 ns is 0.7 % of it.
 const BATCH_NS: f64 = 2_000.0;
-/// A step of the clock may be this share of a batch.
+/// Maximum clock step as a share of a batch.
 const STEP_SHARE: f64 = 0.005;
-/// The clock's own reading is in every batch and makes it longer. It may be this share of a batch, and this share of
-/// the precision asked for: at ± 1 % a hundredth of bias would leave hardly more than half of the intervals true.
+/// Maximum cost of the clock read, which lengthens each batch: as a share of a batch, and of the requested precision.
+/// At ± 1 % a bias of 1 % would leave hardly more than half of the intervals true.
 const COST_SHARE: f64 = 0.01;
 const COST_OF_PRECISION: f64 = 0.5;
 const MIN_ROUND_TRIPS: u32 = 16;
 const MAX_ROUND_TRIPS: u32 = 1 << 16;
-/// Round trips of a batch before the pilot has seen how long one takes: the longest relation known (0.5 µs) stays
-/// below 35 µs.
+/// Round trips per batch before the pilot has timed one: at the longest known latency (0.5 µs) below 35 µs.
 const PILOT_ROUND_TRIPS: u32 = 64;
-/// What is left of a visit of the pilot where all of them would take too long: a fortieth of its round trips.
+/// A shortened pilot visit, with a fortieth of the round trips, for when full visits would take too long.
 const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
-/// Longest visit of a home by one kernel: fifty times what the slowest interconnect known takes. Beyond it fewer lines are
-/// visited, after fewer untimed round trips.
+/// Maximum visit of a home by one kernel: fifty times that of the slowest known interconnect. Longer visits get fewer
+/// lines and a shorter warm-up.
 const MAX_NS: f64 = 100e6;
 const MIN_LINES: u32 = 4;
-/// Places of the pointer chase of `xfer`: enough that neighbouring reads do not share a prefetch, few enough to stay
-/// in the first cache of the writer.
+/// Places of the pointer chase of `xfer`: enough that neighbouring reads do not share a prefetch, few enough to stay in
+/// the writer's L1 cache.
 const CHASE_PLACES: u32 = 128;
 
-/// What visits execute.
 #[derive(Debug, Clone)]
 pub struct VisitPlan {
     /// Whether all cells fit into every pass with the whole ladder.
     pub tiny: bool,
     lines: u32,
-    /// Whether somebody asked for so many.
+    /// Whether the user requested the number of lines.
     lines_are_asked: bool,
     sentinel_lines: u32,
     visits: u32,
     batch_ns: f64,
     home: HomeSetting,
-    /// Cells whose CPUs live on two nodes.
+    /// By cell: whether its CPUs are on two nodes.
     two_homes: Vec<bool>,
     relations: Vec<Relation>,
-    /// Median round trip in nanoseconds, as the pilot saw it under the fastest kernel.
+    /// Median round trip in nanoseconds under the fastest kernel of the pilot.
     round_trip_ns: BTreeMap<Relation, f64>,
     counts: Counts,
-    /// Prepared orders of the map by relation, homes and pass.
+    /// Prepared map orders by relation, homes and pass.
     map: BTreeMap<(Relation, bool, u32), Arc<[SpanOrder]>>,
     other: BTreeMap<(&'static str, Relation, bool), Arc<[SpanOrder]>>,
 }
 
-/// The kernel of a name that the registry is known to hold.
+/// A kernel of the registry, by id.
 fn known(id: &KernelId) -> &'static Kernel {
-    // A name made by `KernelId::of` is in the registry: a test there walks over all of them.
+    // A name made by `KernelId::of` is in the registry, as a test checks for all of them.
     kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_turns::CAS)
 }
 
-/// Round trips of another tool's kernel in one visit of the ladder: 1 to 10 ms, where the tool itself takes 20 to
-/// 1,000 ms.
+/// Round trips of another tool's kernel in one ladder visit: 1 to 10 ms, where the tool itself takes 20 to 1,000 ms.
 const SHORT_ROUND_TRIPS: u32 = 20_000;
 
 /// A tool's own order with fewer samples.
@@ -123,29 +119,27 @@ impl VisitPlan {
         }
     }
 
-    /// Notes how long a round trip takes in each relation.
     pub fn set_round_trips(&mut self, round_trip_ns: BTreeMap<Relation, f64>) {
         self.round_trip_ns = round_trip_ns;
     }
 
-    /// Whether each line is timed several times in a visit, so that its median removes stalls.
+    /// Whether a visit times each line several times, so that the median removes stalls.
     pub fn repeats_lines(&self) -> bool {
         self.visits > 1
     }
 
-    /// Round trip of a relation in nanoseconds, as far as known.
     pub fn round_trip_ns(&self, relation: Relation) -> Option<f64> {
         self.round_trip_ns.get(&relation).copied()
     }
 
-    /// Round trips that fill a batch: a power of two, long enough for the clock.
+    /// Round trips per batch: a power of two, long enough for the clock.
     pub fn batch_round_trips(&self, relation: Relation) -> u32 {
         let Some(&round_trip_ns) = self.round_trip_ns.get(&relation) else { return PILOT_ROUND_TRIPS };
         let needed = (self.batch_ns / round_trip_ns.max(1.0)).ceil() as u32;
         needed.next_power_of_two().clamp(MIN_ROUND_TRIPS, MAX_ROUND_TRIPS)
     }
 
-    /// So many lines, or as many as a visit has time for.
+    /// This many lines, or as many as a visit has time for.
     fn lines_in_time(&self, relation: Relation, lines: u32) -> u32 {
         if self.lines_are_asked {
             return lines;
@@ -155,7 +149,7 @@ impl VisitPlan {
         lines.min(((MAX_NS / line_ns) as u32).max(MIN_LINES))
     }
 
-    /// Untimed round trips: a tenth of the time of a visit at most.
+    /// Untimed round trips: at most a tenth of the time of a visit.
     fn warm_up(&self, relation: Relation) -> u32 {
         WARM_UP.min((0.1 * MAX_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
     }
@@ -185,7 +179,7 @@ impl VisitPlan {
         self.homes(two).into_iter().map(span).collect()
     }
 
-    /// Prepares the map: its kernels in this order, the sentinel among them where it is not shown.
+    /// Prepares the map with its kernels in this order, including the sentinel if it is not shown.
     pub fn prepare_map(&mut self, shown: &[KernelId], beside: &[KernelId], passes: u32) {
         self.map.clear();
         let kinds: std::collections::BTreeSet<(Relation, bool)> =
@@ -215,7 +209,7 @@ impl VisitPlan {
         }
     }
 
-    /// Passes of a fixed count may differ by one line; adaptive ones are all alike.
+    /// Distinct passes: those of a fixed count may differ by one line, adaptive ones are equal.
     fn variants(&self, passes: u32) -> u32 {
         match self.counts {
             Counts::Adaptive => 1,
@@ -241,14 +235,14 @@ impl VisitPlan {
         }
     }
 
-    /// What a visit of the map executes.
+    /// The spans of a map visit.
     pub fn map(&self, cell: usize, pass: u32) -> Arc<[SpanOrder]> {
         let kind = (self.relations[cell], self.two_homes[cell]);
         let variant = if self.counts == Counts::Adaptive { 0 } else { pass };
         self.map.get(&(kind.0, kind.1, variant)).cloned().unwrap_or_else(|| Vec::new().into())
     }
 
-    /// Prepares a list of other orders under a name: kernels timed in this order, briefly.
+    /// Prepares other spans under a name: these kernels in this order, briefly.
     pub fn prepare_other(&mut self, name: &'static str, kernels: &[KernelId], lines: u32) {
         let kinds: std::collections::BTreeSet<(Relation, bool)> =
             self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
@@ -261,7 +255,7 @@ impl VisitPlan {
         }
     }
 
-    /// Prepares orders of single events, so many round trips each.
+    /// Prepares single events under a name, with this many round trips each.
     pub fn prepare_events(
         &mut self,
         name: &'static str,
@@ -277,11 +271,11 @@ impl VisitPlan {
         }
     }
 
-    /// Leaves little of what was prepared under a name.
+    /// Shortens the spans prepared under a name.
     pub fn shorten(&mut self, name: &'static str) {
         let (lines, round_trips, warm_up) = SHORT_PILOT;
         for (_, orders) in self.other.iter_mut().filter(|((of, ..), _)| *of == name) {
-            // A chase needs its places.
+            // A pointer chase needs all its places.
             let places = |order: &SpanOrder| match order.kernel.cost {
                 Cost::Chase { .. } => order.lines,
                 Cost::PingPong { .. } | Cost::Stamp { .. } => order.lines.min(lines),
@@ -296,44 +290,43 @@ impl VisitPlan {
         }
     }
 
-    /// What a visit under a prepared name executes.
+    /// The spans of a visit under a prepared name.
     pub fn other(&self, name: &'static str, cell: usize) -> Arc<[SpanOrder]> {
         let key = (name, self.relations[cell], self.two_homes[cell]);
         self.other.get(&key).cloned().unwrap_or_else(|| Vec::new().into())
     }
 }
 
-/// Passes of a fixed count of so many samples, at least `least` because each would take too long otherwise.
+/// Number of passes for a fixed count of samples, at least `least` because longer passes would take too long.
 ///
-/// A pass of whole runs of 16 lines meets every slice equally often; a part of a run leaves some out, other ones in
-/// each pass, which makes the passes of a pair differ twice as much (300 samples: 24 passes of 12 or 13 lines, median
-/// half-width 0.70 %, against 18 passes of 16, 0.45 %; simulated) and their median miss the mean. So there are as many
-/// passes as whole runs, up to a second analysis. Where that would be fewer than a first analysis, shorter passes are
-/// better than no interval.
+/// A pass of whole runs of 16 lines covers every slice equally. A partial run omits some, different ones in each pass,
+/// which doubles the scatter of a pair's passes (300 samples: 24 passes of 12 or 13 lines, median half width 0.70 %,
+/// against 18 passes of 16, 0.45 %; simulated) and biases their median. So there are as many passes as whole runs, up
+/// to a second analysis. If that is fewer than a first analysis, shorter passes are better than no interval.
 pub fn fixed_passes(samples: u32, least: u32) -> u32 {
     let (fewest, most) = (ANALYSES[0] as u32, ANALYSES[1] as u32);
     (samples / RUN).clamp(fewest, most).max(least).min(samples)
 }
 
-/// Lines and visits of a line in one pass of a fixed count, so that all passes together take exactly so many samples.
+/// Lines and visits per line in one pass of a fixed count, so that all passes have exactly the requested samples.
 fn fixed_visit(samples: u32, passes: u32, pass: u32) -> (u32, u32) {
     let (runs, rest) = (samples / RUN, samples % RUN);
     if runs < passes {
-        // The remainder goes to the first passes.
+        // The first passes take the remainder.
         return (samples / passes + u32::from(pass < samples % passes), 1);
     }
     if samples <= LINES * passes {
-        // Whole runs; what is left over goes to the last pass, which is never the longest.
+        // Whole runs; the last pass, which is never the longest, takes the remainder.
         let runs = runs / passes + u32::from(pass < runs % passes);
         return (RUN * runs + if pass + 1 == passes { rest } else { 0 }, 1);
     }
-    // Whole sets of lines; what is left over is the last pass.
+    // Whole sets of lines; the last pass is the remainder.
     let (sets, rest) = (samples / LINES, samples % LINES);
     let full = passes - u32::from(rest > 0);
     if pass == full { (rest, 1) } else { (LINES, sets / full + u32::from(pass < sets % full)) }
 }
 
-/// The kernels that the pilot times: every one that the maps may end up with.
+/// The kernels that the pilot times: all that the maps may use.
 pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
     let mut kernels: Vec<KernelId> = Vec::new();
     for &protocol in settings.protocols.iter().filter(|&&protocol| protocol != Protocol::OneWay) {
@@ -348,7 +341,7 @@ pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
     kernels
 }
 
-/// Every step of the ladder, CAS first.
+/// All kernels of the ladder, CAS first.
 pub fn ladder_kernels() -> Vec<KernelId> {
     let both = [Hint::None, Hint::Pause];
     let mut kernels: Vec<KernelId> = [Protocol::Cas, Protocol::Store, Protocol::Msg]
@@ -360,7 +353,7 @@ pub fn ladder_kernels() -> Vec<KernelId> {
     kernels
 }
 
-/// The tools whose numbers stand in the ladder.
+/// The tools in the ladder.
 pub const LADDER_TOOLS: [Tool; 2] = [Tool::CoreToCoreLatency, Tool::C2clat];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`Concurrency`]: which trials of a run are made at the same time, and which passes are made alone to judge that.
+//! [`Concurrency`]: the trials of a run that are performed concurrently, and the serial passes that validate this.
 
 use crate::machine::Machine;
 use crate::schedule;
@@ -9,33 +9,32 @@ use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Passes as long as this gain little by being longer: starting and ending threads takes a thirtieth of it, and a CPU
-/// that both threads share changes hands some times. Where passes made one at a time are as long, concurrency would
-/// save time alone, and cost the certainty that nobody disturbed.
+/// Length above which longer passes gain little: starting and ending threads takes a thirtieth of it, and a CPU that
+/// both threads share changes hands several times. If serial passes are as long, concurrency would only save time, at
+/// the risk of interference.
 pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
-/// Passes made at the same time are as long as this at first: of 1,280 cells of a queue (16 simulated CPUs, five
-/// capacities, ± 5 %) nine in ten scatter so little that longer ones would say the same; the others get longer ones.
+/// Initial length of concurrent passes: of 1,280 cells of a queue (16 simulated CPUs, five capacities, ± 5 %) nine in
+/// ten scatter so little that longer passes would not help; the others get longer ones.
 pub const BRIEF: Picos = Picos::from_ms(4);
-/// Relations of fewer trials are made alone: so many with passes that scatter by 4 % are proven equal within 2 % nine
-/// times in ten, and fewer would seldom be, after all their time.
+/// Minimum trials of a relation for concurrency: this many, with passes that scatter by 4 %, are proven equal within 2
+/// % in nine of ten cases; fewer would rarely be.
 const FEWEST: usize = 32;
-/// Passes of the first analysis that a trial of the gate makes alone, as bits: two of eight, the others concurrent, are
-/// nearly as good as half of them and cost half as much.
+/// Bit mask of the passes of the first analysis that a gate trial performs alone: two of eight, with the others
+/// concurrent, are nearly as good as half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
-/// What tells the random choices of concurrency from all others.
+/// Key of its random choices.
 const CHOICES: u64 = 0xC0;
 
-/// Which trials of a run are made at the same time.
 #[derive(Debug)]
 pub struct Concurrency {
-    /// Pairs at the same time at most; 1 is serial.
+    /// Maximum concurrent pairs; 1 is serial.
     width: usize,
     topology: Topology,
-    /// Of each trial; [`Concurrent::Never`] for those of relations that are too small to be judged.
+    /// By trial; [`Concurrent::Never`] in relations that are too small to be judged.
     allowed: Vec<Concurrent>,
-    /// The CPUs of each trial; of those that stay alone the first twice.
+    /// The CPUs of each trial; of serial trials the first CPU twice.
     pairs: Vec<[CpuId; 2]>,
-    /// The passes of the first analysis that each trial makes alone to judge the others, as bits.
+    /// By trial: bit mask of the first analysis' passes performed alone to judge the others.
     alone: Vec<u8>,
 }
 
@@ -46,7 +45,7 @@ impl Concurrency {
         Concurrency { width: 1, topology: topology.clone(), allowed, pairs, alone }
     }
 
-    /// As the settings ask; `serial` is how long passes of the first analysis would be if they were made alone.
+    /// Concurrency by the settings; `serial` is the length of serial passes of the first analysis.
     pub fn of(
         machine: &dyn Machine,
         settings: &SeriesSettings,
@@ -57,7 +56,7 @@ impl Concurrency {
         let topology = machine.topology();
         let none = Concurrency::none(topology);
         let requested = settings.parallel();
-        // Trials of many probes, or beside a map, are few of each.
+        // Runs of many probes, or with a map, have few trials of each.
         if settings.gathering().is_some() || requested == Some(1) {
             return none;
         }
@@ -89,7 +88,7 @@ impl Concurrency {
         concurrency
     }
 
-    /// So many pairs at the same time, as far as their relations can be judged.
+    /// Up to `width` concurrent pairs in all relations that can be judged.
     pub fn together(
         topology: &Topology,
         settings: &SeriesSettings,
@@ -133,17 +132,16 @@ impl Concurrency {
         concurrency
     }
 
-    /// Whether trials are made at the same time.
+    /// Whether trials run concurrently.
     pub fn is_any(&self) -> bool {
         self.width > 1
     }
 
-    /// Pairs at the same time at most.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The trials of a sweep, those together that are made together. `made` says how many passes a trial has.
+    /// The trials of a sweep in rounds of concurrent trials. `made` returns the passes that a trial has.
     pub fn rounds(
         &self,
         due: &[usize],
@@ -175,7 +173,7 @@ impl Concurrency {
         rounds
     }
 
-    /// How many trials a sweep of the first analysis makes at the same time in the mean.
+    /// Mean number of concurrent trials in a sweep of the first analysis.
     pub fn pace(&self) -> f64 {
         let all: Vec<usize> = (0..self.allowed.len()).collect();
         if !self.is_any() || all.is_empty() {
@@ -188,7 +186,7 @@ impl Concurrency {
     }
 }
 
-/// The same trials, those first that come first among their kind: any number from the front holds every kind as often.
+/// Orders trials so that any prefix holds every kind equally often.
 fn evenly(settings: &SeriesSettings, trials: Vec<usize>) -> Vec<usize> {
     let mut met: BTreeMap<String, usize> = BTreeMap::new();
     let mut ranked: Vec<(usize, usize)> = trials
@@ -212,7 +210,7 @@ mod tests {
     use coretalk_model::CpuSet;
     use coretalk_model::series::Parameters;
 
-    /// Every ordered pair of a machine whose cores have two threads, both threads on one CPU among them.
+    /// All ordered pairs of a machine with two threads per core, including pairs with both roles on one CPU.
     fn concurrency(seed: u64) -> (SeriesSettings, Concurrency) {
         let machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
         let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());

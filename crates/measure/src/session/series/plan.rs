@@ -1,4 +1,4 @@
-//! [`SeriesPlan`] and [`Shares`]: how long a run of series takes, and how its budget is divided into passes.
+//! [`SeriesPlan`] and [`Shares`]: the expected length of a run of series, and the division of its budget into passes.
 
 use super::concurrency::{self, Concurrency};
 use crate::machine::Machine;
@@ -10,36 +10,36 @@ use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// A pass takes no longer, so that a slot ends in time, …
+/// Maximum length of a pass, so that slots end in time.
 pub const MAX_PASS: Picos = Picos::from_ms(250);
-/// … and no less: starting and ending threads takes a tenth of a millisecond for each.
+/// Minimum length of a pass: starting and ending threads takes 0.1 ms each.
 pub const MIN_PASS: Picos = Picos::from_ms(2);
 
-/// The option by which passes end with so many messages, however long these take of what is left of the budget.
+/// The option for a fixed number of messages, whatever time these take of the remaining budget.
 pub const MESSAGES: &str = "messages";
 
-/// How a run of series would go.
+/// The expected course of a run of series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPlan {
     /// Trials.
     pub trials: usize,
-    /// Pairs at the same time, as far as that is proven harmless; 1 is serial.
+    /// Concurrent pairs if concurrency is proven harmless; 1 is serial.
     pub parallel: usize,
-    /// Whether some trials could be made at the same time at all.
+    /// Whether some trials could run concurrently at all.
     pub could_be_parallel: bool,
-    /// How long one pass of one trial takes.
+    /// Length of one pass of one trial.
     pub pass: Picos,
-    /// Passes that every trial gets, and the most that a wide one can get.
+    /// Minimum passes of every trial, and the maximum of a trial with a wide interval.
     pub passes: [u32; 2],
-    /// Trials of each probe, and how long one of its passes takes.
+    /// Number of trials of each probe, and the length of one of its passes.
     pub probes: Vec<(String, usize, Picos)>,
-    /// How long runtimes in other languages take to settle at most, at its beginning.
+    /// Maximum time for runtimes in other languages to settle at the start.
     pub settling: Picos,
-    /// Machine time: as little as that where everything holds still, and never more than this.
+    /// Machine time: the minimum if everything is stable, and the maximum.
     pub machine_time: [Picos; 2],
 }
 
-/// A pass of each trial, as short as it may be: what is asked for, whenever that is.
+/// The shortest possible pass of each trial.
 pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesProbe]) -> Vec<TrialOrder<'a>> {
     let options = &settings.options;
     let order = |(&probe, spec): (&&'static dyn SeriesProbe, &'a TrialSpec)| TrialOrder {
@@ -53,7 +53,7 @@ pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesPro
     probes.iter().zip(&settings.trials).map(order).collect()
 }
 
-/// Says what [`run`](super::run) would do. Passes take as long as they are told to, so that nothing needs to be tried.
+/// Predicts a [`run`](super::run). Passes take as long as ordered, so no trial run is needed.
 pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     let probes: Vec<&'static dyn SeriesProbe> =
         settings.trials.iter().filter_map(|trial| probes::series_by_id(&trial.probe)).collect();
@@ -72,7 +72,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
         Picos(sweep.max(gap(settings)).0 * passes as u64)
     };
     let first = sweeps(ANALYSES[0], shares.pace, &|probe| shares.first(probe));
-    // Where concurrency turns out to change what is measured, nothing more is made at the same time.
+    // If concurrency turns out to change the results, all remaining passes are serial.
     let second =
         sweeps(ANALYSES[1] - ANALYSES[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
     let times = [first, first + second].map(|time| (settling + time).min(settings.budget));
@@ -110,57 +110,56 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     }
 }
 
-/// Runtimes in other languages have one part in this many of the budget to settle in, and as much to start.
+/// Divisor of the budget that limits the settling time of runtimes, and also their start.
 const SETTLING: u64 = 4;
 
-/// How long runtimes may take to settle, of the budget.
+/// Maximum share of the budget for runtimes to settle.
 pub fn most_settling(settings: &SeriesSettings) -> Picos {
     Picos(settings.budget.0 / SETTLING)
 }
 
-/// How long they take at most where everything starts at once; nothing where there are none.
+/// Maximum settling time if all processes start at once; zero without runtimes.
 pub fn settling(machine: &dyn Machine, orders: &[TrialOrder<'_>], settings: &SeriesSettings) -> Picos {
     let most = most_settling(settings);
     machine.longest_warm_up(orders, most).min(most)
 }
 
-/// Least distance between the beginnings of two sweeps. Where the clock of a core wanders within half a second, eight
-/// passes of a short trial 60 ms apart agree with each other more than with an endless run (docs/evidence.md, "Coverage of
+/// Minimum distance between the starts of two sweeps. Where a core's clock wanders within half a second, eight passes
+/// of a short trial 60 ms apart agree better with each other than with an endless run (docs/evidence.md, "Coverage of
 /// trials").
 pub fn gap(settings: &SeriesSettings) -> Picos {
     spread(settings.budget.secs(), ANALYSES[1] as u32)
 }
 
-/// How long a pass of a trial takes at least.
 pub fn least_span(spec: &TrialSpec) -> Picos {
     probes::series_by_id(&spec.probe).map_or(Picos::ZERO, |probe| probe.least_span(spec))
 }
 
-/// Share of the budget for the first analysis: the rest is for trials that are wide then. 1,280 cells of a queue (16
-/// simulated CPUs, five capacities, ± 5 %, a minute): with six tenths and passes of one length 101 ended wide, with a
-/// third and long ones 45. All of them go now at one pace, now at another, so that only long passes agree with each
+/// Share of the budget for the first analysis; the rest is for trials that are then wide. Of 1,280 cells of a queue (16
+/// simulated CPUs, five capacities, ± 5 %, a minute) 101 ended wide with six tenths and passes of equal length, and 45
+/// with a third and long passes: each alternates between two throughputs, so that only long passes agree with each
 /// other.
 const FIRST_ANALYSIS: f64 = 1.0 / 3.0;
-/// The same where there is no second analysis: trials end with their samples, or are made beside a map.
+/// The same without a second analysis: trials end with their samples, or share a run with a map.
 const ONLY_ANALYSIS: f64 = 0.9;
-/// A pass of the second analysis takes so many times one of the first at most.
+/// Maximum length of a pass of the second analysis relative to one of the first.
 const LONGER: u64 = 12;
 
-/// Trials of each probe, and how long a pass of its first analysis should take, so that all of them get all of those
-/// within its share. Every probe of a run gets the same of the budget, however many trials it has, so that one with
-/// many does not starve the others.
+/// Number of trials of each probe, and the length of a pass of its first analysis that fits all into its share. Every
+/// probe gets the same share of the budget, however many trials it has, so that a probe with many does not starve the
+/// others.
 #[derive(Debug)]
 pub struct Shares {
-    /// What a pass alone has of the budget, however short that is.
+    /// Share of the budget for a single serial pass, not limited to the possible lengths.
     pub of: BTreeMap<String, (usize, Picos)>,
-    /// Trials made at the same time, in the mean of the first analysis.
+    /// Mean number of concurrent trials in the first analysis.
     pace: f64,
-    /// How long concurrency makes passes at most.
+    /// Maximum length to which concurrency extends passes.
     longest: Picos,
 }
 
 impl Shares {
-    /// Of so much of the budget.
+    /// Shares of this budget.
     pub fn of(settings: &SeriesSettings, budget: Picos) -> Shares {
         let mut trials: BTreeMap<String, usize> = BTreeMap::new();
         for trial in &settings.trials {
@@ -176,15 +175,15 @@ impl Shares {
         Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: MAX_PASS }
     }
 
-    /// Shares the budget anew among trials of which several are made at the same time: what that saves makes passes
-    /// longer until they show how far each trial scatters, and then the run shorter.
+    /// Redistributes the budget among concurrent trials: the saved time first makes passes longer, until they show the
+    /// scatter of each trial, and then the run shorter.
     pub fn divide_by(&mut self, concurrency: &Concurrency) {
         if concurrency.is_any() {
             (self.pace, self.longest) = (concurrency.pace(), concurrency::BRIEF);
         }
     }
 
-    /// A pass of the first analysis.
+    /// Length of a pass of the first analysis.
     pub fn first(&self, probe: &str) -> Picos {
         let alone = self.alone(probe);
         if self.pace <= 1.0 {
@@ -194,18 +193,17 @@ impl Shares {
         Picos::from_secs(share.secs() * self.pace).clamp(MIN_PASS, self.longest).max(alone)
     }
 
-    /// The same where nothing is made at the same time.
+    /// The same without concurrency.
     pub fn alone(&self, probe: &str) -> Picos {
         self.of.get(probe).map_or(MIN_PASS, |&(_, share)| share.clamp(MIN_PASS, MAX_PASS))
     }
 
-    /// The shortest pass of any probe.
     pub fn shortest(&self) -> Picos {
         self.of.keys().map(|probe| self.alone(probe)).min().unwrap_or(MIN_PASS)
     }
 }
 
-/// How long a pass of the second analysis should take, so that so many passes fit into what is left.
+/// Length of a pass of the second analysis if `owed` passes must fit into the time `left`.
 pub fn late_span(first: Picos, left: Picos, owed: f64) -> Picos {
     let fitting = Picos::from_secs(left.secs() * 0.95 / owed.max(1.0));
     fitting.min(Picos(first.0 * LONGER)).clamp(MIN_PASS, MAX_PASS)

@@ -1,4 +1,5 @@
-//! [`Sentinel`]: CAS without pause around a pass of a trial, which says in which state of the machine it was made.
+//! [`Sentinel`]: CAS without pause before and after a trial's pass, which shows the state of the machine during the
+//! pass.
 
 use crate::machine::{Assignment, HomeChoice, Machine, MachineError, Round, Sampling, SpanOrder, Walk};
 use crate::probes::latency_turns::CAS;
@@ -10,31 +11,31 @@ use coretalk_model::{CpuId, TrialFailure};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One aligned run, as where CAS watches beside a map.
+/// Lines: one aligned run, as for the sentinel of a map.
 const LINES: u32 = 16;
-/// Round trips of a batch: states lie 15 % apart, so that a clock read in each is no matter. A visit takes 40 µs in one
-/// cache and 160 µs across dies.
+/// Round trips per batch: states differ by 15 %, so the clock read in each batch does not matter. A visit takes 40 µs
+/// in one cache and 160 µs across dies.
 const ROUND_TRIPS: u32 = 32;
 /// Round trips before the first batch.
 const WARM_UP: u32 = 200;
-/// Visits between two CPUs that may say nothing before nobody looks there any more.
+/// Failed visits of a pair before it is no longer visited.
 const PATIENCE: u32 = 3;
-/// What tells its random choices from all others.
+/// Key of its random choices.
 const CHOICES: u64 = 0x5E;
 
-/// The kernel that shows every state of a machine, on the same lines and by the same code as beside a map, so that a
-/// state of a trial can be held against one of a pair.
+/// The kernel that shows every state of a machine, on the same lines and with the same code as in a map, so that the
+/// states of trials and of pairs are comparable.
 #[derive(Debug)]
 pub struct Sentinel {
     orders: Arc<[SpanOrder]>,
     reducer: Reducer,
     visits: u64,
-    /// Visits that said nothing, by pair: each hang costs its whole limit.
+    /// Failed visits by pair: each hang costs its whole limit.
     failures: BTreeMap<[CpuId; 2], u32>,
 }
 
 impl Sentinel {
-    /// For a machine whose workers are engaged.
+    /// A sentinel for a machine with engaged workers.
     pub fn of(machine: &dyn Machine) -> Sentinel {
         let order = SpanOrder {
             kernel: &CAS,
@@ -49,12 +50,12 @@ impl Sentinel {
         Sentinel { orders: vec![order].into(), reducer, visits: 0, failures: BTreeMap::new() }
     }
 
-    /// Half a round trip between neighbours of the CPUs that each trial [watches](coretalk_model::series::TrialSpec::watched),
-    /// in nanoseconds: the mean over them. `None` for trials that have one CPU or are not watched, and where a visit said
-    /// nothing.
+    /// Half a round trip in nanoseconds between neighbours of the CPUs that each trial
+    /// [watches](coretalk_model::series::TrialSpec::watched), as the mean over the pairs. `None` for trials with one
+    /// CPU or without watched CPUs, and after a failed visit.
     ///
     /// # Errors
-    /// [`MachineError`] where the machine as a whole failed.
+    /// [`MachineError`] if the machine as a whole failed.
     pub fn visit(
         &mut self,
         machine: &mut dyn Machine,
@@ -64,7 +65,7 @@ impl Sentinel {
         let Sentinel { orders, reducer, visits, failures } = self;
         let has_failed = |pair: &[CpuId; 2]| failures.get(pair).is_some_and(|&failures| failures >= PATIENCE);
         let pairs_of = |order: &TrialOrder<'_>| -> Vec<[CpuId; 2]> {
-            // States of the machine divide no passes that count what it took.
+            // Passes that measure lost time are not grouped by machine states.
             let seeks_lost_time = order.probe.quantities().iter().any(|quantity| quantity.lost_time);
             let cpus = if seeks_lost_time { Vec::new() } else { order.spec.watched() };
             let pairs: Vec<_> = cpus.windows(2).map(|pair| [pair[0], pair[1]]).collect();
@@ -73,7 +74,7 @@ impl Sentinel {
         let pairs: Vec<Vec<[CpuId; 2]>> = trials.iter().map(pairs_of).collect();
         *visits += 1;
         let key = Key::of(&[CHOICES, *visits]);
-        // Neighbouring pairs share a CPU, so every second one has its turn at a time.
+        // Neighbouring pairs share a CPU, so every second one is visited at a time.
         let turn = |first: usize| -> Vec<(usize, usize)> {
             let of_trial = |index: usize| (first..pairs[index].len()).step_by(2).map(move |at| (index, at));
             (0..trials.len()).flat_map(of_trial).collect()

@@ -1,5 +1,5 @@
-//! How long passes should take: what is left of the budget, divided among the trials that still need passes; and how long
-//! the whole run is expected to take.
+//! Lengths of passes, from the remaining budget and the trials that still need passes; and the expected length of the
+//! run.
 
 use super::plan::{MAX_PASS, MESSAGES, MIN_PASS, late_span};
 use super::{Driver, PATIENCE};
@@ -8,12 +8,12 @@ use coretalk_model::series::{Gathering, first_width, is_wide_already};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// Passes of the second analysis are so much longer than those that are just long enough in the mean: half of the trials
-/// scatter more than the mean.
+/// Factor on the mean sufficient length of passes of the second analysis: half of the trials scatter more than the
+/// mean.
 const WITH_MARGIN: f64 = 1.15;
 
 impl Driver<'_> {
-    /// How long passes of a sweep should be, by probe; `pace` says how many of them go at the same time.
+    /// Lengths of passes of a sweep, by probe; `pace` is the mean number of concurrent passes.
     pub(super) fn span(&self, open: &[usize], fewest: u32, pace: f64) -> impl Fn(&str) -> Picos + use<> {
         let left = self.run.left();
         let spans = self.shares.of.keys().map(|probe| {
@@ -21,7 +21,8 @@ impl Driver<'_> {
             let span = if fewest as usize >= ANALYSES[0] {
                 self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / pace)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // The first analysis once more, alone: as long as it would have been without others, where that fits.
+                // A repetition of the first analysis without concurrency, with the length of serial passes if that
+                // fits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
@@ -32,15 +33,15 @@ impl Driver<'_> {
         move |probe| spans.get(probe).copied().unwrap_or(MIN_PASS)
     }
 
-    /// How long a pass of the second analysis of these trials should take, where so much is left for so many of them.
+    /// Length of a pass of the second analysis, if `owed` passes share the time `left`.
     fn late_span(&self, open: &[usize], probe: &str, left: Picos, owed: f64) -> Picos {
         let first = self.shares.first(probe);
         late_span(first, left, owed).min(self.sufficient(open, first))
     }
 
-    /// How long passes of the second analysis have to be at most, where so many trials are made that several go at the
-    /// same time: an interval narrows with the root of the time. How far the first passes of one trial lie apart is much
-    /// by chance, so that all with the same parameters are asked, and those that scatter most.
+    /// Maximum useful length of passes of the second analysis when trials run concurrently: an interval narrows with
+    /// the square root of the time. Since the scatter of a trial's first passes is largely random, it considers all
+    /// trials with the same parameters, and those with the largest scatter.
     fn sufficient(&self, open: &[usize], first: Picos) -> Picos {
         if !self.concurrency.is_any() {
             return MAX_PASS;
@@ -56,8 +57,8 @@ impl Driver<'_> {
         Picos::from_secs((first.secs() * most).min(MAX_PASS.secs()))
     }
 
-    /// What a pass has of what is left where it ends with a count: a part for each trial that has no more passes, so that
-    /// the first does not take everything.
+    /// Share of the remaining time for a pass that ends with a count: equal parts for all trials with no more passes,
+    /// so that the first does not take everything.
     pub(super) fn share_of(&self, left: Picos, passes: u32) -> Picos {
         let trials = 0..self.settings.trials.len();
         let waiting =
@@ -65,12 +66,12 @@ impl Driver<'_> {
         Picos(left.0 / waiting.max(1) as u64).max(MIN_PASS)
     }
 
-    /// Passes that open trials may still get until this analysis.
+    /// Maximum number of passes that open trials may still get up to this analysis.
     fn owed(&self, open: &[usize], passes: usize) -> f64 {
         open.iter().map(|&trial| passes.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
     }
 
-    /// Machine time that the run is expected to take from its beginning.
+    /// Expected machine time of the whole run.
     pub(super) fn expected(&self) -> Picos {
         let elapsed = self.run.elapsed();
         if let Some(wanted) = self.settings.options.number("samples") {
@@ -78,7 +79,7 @@ impl Driver<'_> {
             let left = trials.fold(Picos::ZERO, |sum, trial| sum + self.until_sampled(trial, wanted));
             return elapsed + Picos::from_secs(left.secs() / self.pace);
         }
-        // How long so many messages take, passes say.
+        // The time for this many messages is known only from passes.
         let counted = self.settings.options.number(MESSAGES).is_some();
         let made: Vec<f64> = (0..self.settings.trials.len())
             .filter(|_| counted)
@@ -102,7 +103,7 @@ impl Driver<'_> {
                 late.push(trial);
             }
         }
-        // Passes of the second analysis are longer, and begin once the first is over.
+        // Passes of the second analysis are longer, and begin after the first analysis.
         let then = (self.settings.budget.secs() - elapsed.secs() - left.secs() / self.pace).max(0.0);
         let passes = (ANALYSES[1] - ANALYSES[0]) as u64;
         let owed = (late.len() as u64 * passes) as f64 / self.pace;
@@ -117,8 +118,8 @@ impl Driver<'_> {
         elapsed + Picos::from_secs(left.secs() / self.pace)
     }
 
-    /// Machine time until a trial has so many samples, at the rate of its passes so far; a share of the budget while there
-    /// are none.
+    /// Machine time until a trial has this many samples, at the rate of its passes so far; a share of the budget before
+    /// its first pass.
     fn until_sampled(&self, trial: usize, wanted: f64) -> Picos {
         if !self.is_open(trial) {
             return Picos::ZERO;

@@ -1,4 +1,4 @@
-//! How much machine time a map still needs, as far as its passes show. Progress tells it; no decision of a run rests on it.
+//! Remaining machine time of a map, estimated from its passes, for the progress display only.
 
 use super::{FEW, LATE_GAP, Target, gap, surveys, visit_ns};
 use crate::schedule::CellRound;
@@ -9,13 +9,13 @@ use coretalk_model::Picos;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::{self, ANALYSES, Analysis, normal};
 
-/// Judging the cells of a larger map takes too long to be done only to foretell how many need a second analysis.
+/// Maximum cells to judge for the estimate; it takes too long for larger maps.
 const MAX_JUDGED: usize = 4_096;
-/// Passes after which the scatter of the first ones tells how many cells will be wide.
+/// Passes after which the scatter of the first ones predicts the number of wide cells.
 const TELLING: u32 = 4;
 
-/// The passes over these open cells and the ladder, where `made` passes count already, this one takes these rounds, and
-/// none begins after `until`.
+/// Time of the passes over these open cells and of the ladder, after `made` counting passes, with the current pass in
+/// `rounds`; no pass begins after `until`.
 pub fn of_passes(
     driver: &mut Driver<'_>,
     open: &[u32],
@@ -24,7 +24,7 @@ pub fn of_passes(
     target: Target,
     until: Picos,
 ) -> Picos {
-    // Before its first pass the pilot tells how long it takes.
+    // Before its first pass the time is estimated by the pilot.
     let piloted =
         |round: &CellRound| round.iter().map(|&cell| visit_ns(driver, cell as usize)).fold(0.0, f64::max);
     let of_round = |round: &CellRound| driver.expect(Purpose::Map, round).unwrap_or_else(|| piloted(round));
@@ -32,7 +32,7 @@ pub fn of_passes(
     let gap = gap(driver, target);
     let ladder = ladder::remaining(driver);
     let [first, second] = ANALYSES.map(|passes| passes as u32);
-    // The ladder is climbed beside a map of fixed passes, and in the rests of one that comes back to a few cells.
+    // The ladder is interleaved with a map of fixed passes, and fills the rests of a map that repeats few cells.
     let is_few = |share: f64| share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64;
     let of_share = |share: f64| {
         let sweep = Picos::from_secs(sweep.secs() * share);
@@ -59,8 +59,8 @@ pub fn of_passes(
     passes.min(until - driver.run.elapsed()) + after
 }
 
-/// The passes until open cells are narrow, as their widths at the last analysis foretell; `of_share` says how long a pass
-/// over a share of them takes. As the map does, it goes no further than the last analysis before `until`.
+/// Time of the passes until open cells are narrow, predicted by their widths at the last analysis; `of_share` returns
+/// the time of a pass over a share of them. Ends at the last analysis before `until`, as the map does.
 fn until_narrow(
     driver: &Driver<'_>,
     open: &[u32],
@@ -92,7 +92,7 @@ fn times(pass: Picos, passes: u32) -> Picos {
     Picos(pass.0.saturating_mul(u64::from(passes)))
 }
 
-/// The share of cells that the first passes make out to be wide at the first analysis.
+/// Predicted share of wide cells at the first analysis.
 fn share_wide(driver: &Driver<'_>) -> f64 {
     match driver.pairs.len() {
         ..=MAX_JUDGED => share_open(driver, &representative_cells(driver), 0.0),
@@ -100,9 +100,9 @@ fn share_wide(driver: &Driver<'_>) -> f64 {
     }
 }
 
-/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open when one
-/// of its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as
-/// it is known otherwise; normal noise gives a lower bound.
+/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open if one of
+/// its eight passes deviates by more than the requested precision, which has the probability 1 − (1 − p)⁸.
+/// `known_beyond` is another estimate of p; normal noise gives a lower bound.
 pub fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let surveys = surveys(driver, &regime);
