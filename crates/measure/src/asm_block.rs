@@ -3,8 +3,8 @@
 /// The code of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AsmBlock {
-    /// Name of the function, as the linker knows it.
+    /// The function's symbol.
     pub symbol: String,
-    /// One instruction each: offset from the start of the function in hexadecimal, and text.
+    /// One instruction per line: hexadecimal offset from the start of the function, and text.
     pub lines: Vec<String>,
 }

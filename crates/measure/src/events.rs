@@ -1,14 +1,14 @@
-//! Times of single events: least, mean, most, and the one that 95 of 100 stay below.
+//! Statistics of single events: minimum, mean, maximum and 95th percentile.
 
 use std::time::Duration;
 
-/// The numbers of events, in milliseconds.
+/// The statistics of events, in milliseconds.
 pub fn numbers(mut events: Vec<Duration>) -> Vec<(&'static str, f64)> {
     events.sort_unstable();
     let ms = |event: &Duration| event.as_secs_f64() * 1e3;
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return Vec::new() };
     let mean = events.iter().map(ms).sum::<f64>() / events.len() as f64;
-    // Nearest rank: an event that happened.
+    // Nearest rank: the duration of an actual event.
     let p95 = &events[(events.len() * 95).div_ceil(100) - 1];
     vec![
         ("event_ms_min", ms(first)),

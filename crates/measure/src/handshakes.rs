@@ -1,6 +1,6 @@
-//! Everything by which threads hand over to each other, for the tests that explore it under the memory model
-//! (`RUSTFLAGS='--cfg loom' cargo test --test handshakes`): the files of the library, with loom's atomics in place of
-//! the standard library's. What is not listed here need not know of loom; without it nothing of this is compiled.
+//! All synchronisation between threads, compiled with loom's atomics for tests of the memory model (`RUSTFLAGS='--cfg
+//! loom' cargo test --test handshakes`): the files of the library with loom in place of the standard library. Files
+//! that are not listed here need not support loom.
 #![cfg(loom)]
 #![allow(dead_code, reason = "what is here for the host and for the simulator waits in vain to be called")]
 #![allow(clippy::unwrap_used, reason = "tests")]
@@ -15,7 +15,7 @@ mod tally;
 mod trial_context;
 mod wait;
 
-/// What `sync.rs` has of the standard library.
+/// Replaces the standard library's items of `sync.rs`.
 mod sync {
     pub use loom::hint::spin_loop;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

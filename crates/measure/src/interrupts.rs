@@ -1,16 +1,16 @@
-//! What the system counts about time that a CPU was away.
+//! The system's counts of interruptions of a CPU.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use reading::Reading;
 
-/// What the system says of one CPU over a pass; `None` is unknown.
+/// The system's counts for one CPU over a pass; `None` is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
     /// Timer ticks.
     pub ticks: Option<u64>,
     /// Other interrupts.
     pub interrupts: Option<u64>,
-    /// Time that the hypervisor took, in milliseconds, in steps of 10.
+    /// Steal time in milliseconds, in steps of 10.
     pub stolen_ms: Option<f64>,
     /// Time for which the quota of the control group stopped this process, in milliseconds, summed over CPUs.
     pub throttled_ms: Option<f64>,
@@ -24,7 +24,7 @@ mod reading {
     use coretalk_model::CpuId;
     use std::collections::BTreeMap;
 
-    /// What the system counts, at one moment.
+    /// The system's counts at one moment.
     #[derive(Debug, Clone)]
     pub struct Reading {
         interrupts: Option<Interrupts>,
@@ -33,7 +33,6 @@ mod reading {
     }
 
     impl Reading {
-        /// Now.
         pub fn now() -> Reading {
             let root = SystemRoot::live();
             let interrupts = root.peek("/proc/interrupts").and_then(|text| Interrupts::parse(&text));
@@ -41,7 +40,7 @@ mod reading {
             Reading { interrupts, times: CpuTimes::read(&root), throttled_us }
         }
 
-        /// What came to a CPU since an earlier moment.
+        /// The interruptions of a CPU since an earlier moment.
         pub fn since(&self, earlier: &Reading, cpu: CpuId) -> Evidence {
             let interrupts = self.interrupts.as_ref().zip(earlier.interrupts.as_ref());
             let counted = interrupts.map_or(Evidence::default(), |(now, before)| now.since(before, cpu));
@@ -54,19 +53,19 @@ mod reading {
         }
     }
 
-    /// Rows of the timer of each CPU: x86, and Arm's architected timer.
+    /// Timer rows: x86, and Arm's architected timer.
     const TICKS: [&str; 2] = ["LOC", "arch_timer"];
-    /// Rows that count something else than interrupts of a CPU.
+    /// Rows that do not count interrupts of a CPU.
     const NO_INTERRUPTS: [&str; 2] = ["ERR", "MIS"];
 
-    /// Counts since boot: the timer's, and all others.
+    /// Counts since boot: timer interrupts, and all others.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     struct Interrupts {
         of: BTreeMap<CpuId, [u64; 2]>,
     }
 
     impl Interrupts {
-        /// The text of `/proc/interrupts`; `None` where it has another form.
+        /// Parses `/proc/interrupts`; `None` for another format.
         fn parse(text: &str) -> Option<Interrupts> {
             let mut lines = text.lines();
             let cpus: Vec<CpuId> = lines
@@ -98,7 +97,6 @@ mod reading {
             Some(Interrupts { of })
         }
 
-        /// What came to a CPU since an earlier reading.
         fn since(&self, earlier: &Interrupts, cpu: CpuId) -> Evidence {
             let both = self.of.get(&cpu).zip(earlier.of.get(&cpu));
             let since = both.map(|(now, before)| [0, 1].map(|kind| now[kind].saturating_sub(before[kind])));

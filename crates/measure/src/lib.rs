@@ -1,6 +1,6 @@
-//! Everything that touches the hardware, and the simulated machine that stands in for it.
+//! Hardware access, and the simulated machine that replaces it.
 
-// Loom explores what `handshakes.rs` lists, and nothing of this crate itself.
+// Loom tests only the files in `handshakes.rs`.
 #![cfg(not(loom))]
 
 pub mod adapters;
@@ -13,9 +13,9 @@ pub mod creation;
 pub mod external;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod power;
-// What processes on hosts and the simulator alike report; the simulator is everywhere, Miri included.
+// Results of processes on hosts and simulators; available everywhere, Miri included.
 mod events;
-// Pinned threads, machine instructions and mapped memory: nothing for Miri.
+// Pinned threads, machine instructions and mapped memory, which Miri does not support.
 #[cfg(not(miri))]
 pub mod host;
 pub mod interrupts;

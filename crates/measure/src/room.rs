@@ -1,28 +1,28 @@
-//! [`Room`]: how much memory this process may still take.
+//! [`Room`]: the memory that this process may still allocate.
 
 use crate::host::cgroup::free_memory;
 use crate::host::root::SystemRoot;
 
-/// How much memory this process may still take, as the system says.
+/// The memory that this process may still allocate, by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// So much.
+    /// Number of bytes.
     pub bytes: u64,
-    /// What bounds it.
+    /// The limiting resource.
     pub bound: Bound,
 }
 
-/// What bounds the memory of a process.
+/// The limit on a process's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// The limit of its address space, which counts what is reserved as well (`ulimit -v`).
+    /// The limit of its address space, which includes reserved memory (`ulimit -v`).
     AddressSpace,
-    /// What the system and the control groups could give without pushing others out (`MemAvailable`, `memory.max`).
+    /// Memory of the system and the control groups that is available without eviction (`MemAvailable`, `memory.max`).
     Available,
 }
 
 impl Room {
-    /// Of this process; `None` where the system does not say.
+    /// The room of this process; `None` where the system does not report it.
     pub fn of_this_process() -> Option<Room> {
         Room::of(&SystemRoot::live())
     }
@@ -37,10 +37,10 @@ impl Room {
     }
 }
 
-/// What a thread needs: what it counts in, and the pages of its stack and of the kernel's that it touches.
+/// Memory of a thread: its counters, and the touched pages of its user and kernel stacks.
 const THREAD_BYTES: u64 = 1 << 20;
 
-/// Why so many threads cannot be had here; `None` where they can, or the system does not say.
+/// The reason why there is no memory for this many threads; `None` if there is, or the system does not report it.
 pub fn lacking_for_threads(threads: usize) -> Option<String> {
     let needed = threads as u64 * THREAD_BYTES;
     let available = available_bytes()?;
@@ -50,10 +50,11 @@ pub fn lacking_for_threads(threads: usize) -> Option<String> {
     })
 }
 
-/// What stays free for other programs: below about this much the kernel may end one of them.
+/// Memory left for other programs: below about this much the kernel may kill one of them.
 const RESERVE_BYTES: u64 = 32 << 20;
 
-/// Why this much memory cannot be had without harm to other programs; `None` where it can, or the system does not say.
+/// The reason why this much memory is unavailable without harm to other programs; `None` if it is available, or the
+/// system does not report it.
 pub fn lacking(bytes: u64) -> Option<String> {
     let available = available_bytes()?;
     (bytes + RESERVE_BYTES > available).then(|| {
@@ -62,7 +63,7 @@ pub fn lacking(bytes: u64) -> Option<String> {
     })
 }
 
-/// Bytes of memory that can be had without swapping; `None` where the system does not say.
+/// Bytes available without swapping; `None` where the system does not report them.
 pub fn available_bytes() -> Option<u64> {
     available_in(&SystemRoot::live())
 }
@@ -72,15 +73,15 @@ fn available_in(root: &SystemRoot) -> Option<u64> {
     of_system.into_iter().chain(free_memory(root)).min()
 }
 
-/// `Max address space         unlimited            unlimited            bytes`: name, soft limit, hard limit (`man 2
-/// getrlimit`).
+/// Parses `Max address space         unlimited            unlimited            bytes`: name, soft limit, hard limit
+/// (`man 2 getrlimit`).
 fn address_limit(root: &SystemRoot) -> Option<u64> {
     let limits = root.peek("/proc/self/limits")?;
     let values = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     values.split_whitespace().next()?.parse().ok()
 }
 
-/// `MemAvailable:   12345 kB`.
+/// Parses `MemAvailable:   12345 kB`.
 fn kilobytes(root: &SystemRoot, file: &str, name: &str) -> Option<u64> {
     let text = root.peek(file)?;
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;

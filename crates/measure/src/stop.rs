@@ -1,10 +1,10 @@
-//! [`Stop`]: the request to end, raised by a signal or by a clock, and looked at by everything that waits.
+//! [`Stop`]: a request to stop, raised by a signal or a deadline, and polled by everything that waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-/// A request to end that can be shared, cloned and raised from anywhere, a signal handler included.
+/// A stop request that can be shared, cloned and raised from anywhere, including a signal handler.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     raised: Arc<AtomicBool>,
@@ -12,12 +12,12 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Nobody wishes to end yet.
+    /// A request that is not raised yet.
     pub fn new() -> Stop {
         Stop::default()
     }
 
-    /// The same request, which is raised by itself at this moment at the latest. The one that it was made of is not.
+    /// The same request with a deadline, at which it is raised by itself; the original is not.
     ///
     /// ```
     /// # use coretalk_measure::Stop;
@@ -31,18 +31,18 @@ impl Stop {
         Stop { raised: Arc::clone(&self.raised), until: Some(until) }
     }
 
-    /// Wishes to end.
+    /// Raises the request.
     pub fn raise(&self) {
-        // Relaxed: the flag carries no data; whoever sees it a moment later ends a moment later.
+        // Relaxed: the flag carries no data; a thread that sees it a moment later ends a moment later.
         self.raised.store(true, Relaxed);
     }
 
-    /// Whether somebody wishes to end, or the deadline has passed.
+    /// Whether the request is raised or the deadline has passed.
     pub fn is_raised(&self) -> bool {
         self.raised.load(Relaxed) || self.until.is_some_and(|until| Instant::now() >= until)
     }
 
-    /// The flag itself, for a signal handler.
+    /// The flag, for a signal handler.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.raised)
     }

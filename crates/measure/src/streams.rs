@@ -1,32 +1,32 @@
-//! Whether standard output was open when the process began: Rust opens the null device in place of what is closed before
-//! `main`, and what is written there is lost without an error.
+//! Whether standard output was open when the process began. Before `main` Rust opens the null device for closed
+//! streams, so output is lost without an error.
 
 use std::io;
 #[cfg(all(target_os = "linux", not(miri)))]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set before `main`, and only read after.
+/// Set before `main`, only read afterwards.
 #[cfg(all(target_os = "linux", not(miri)))]
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Functions that the C library calls before `main`.
+/// A function that the C library calls before `main`.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[used]
 // SAFETY: the section holds pointers to functions of the C calling convention, and this is one.
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = {
     extern "C" fn look() {
-        // SAFETY: asks for the flags of a descriptor, of whatever is open there or nothing.
+        // SAFETY: the call only reads the flags of a descriptor, whether it is open or not.
         let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
         CLOSED.store(flags == -1, Ordering::Relaxed);
     }
     look
 };
 
-/// Whether what is written to standard output gets anywhere; `Ok` where the system is not asked.
+/// Checks that standard output was open; always `Ok` on other systems.
 ///
 /// # Errors
-/// It was closed when the process began: what a write would have said then.
+/// It was closed when the process began: the error of a write to it.
 pub fn stdout() -> io::Result<()> {
     #[cfg(all(target_os = "linux", not(miri)))]
     if CLOSED.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What threads share, of the standard library. [`handshakes`](../handshakes.rs) has loom's in its place.
+//! Shared-memory primitives of the standard library. [`handshakes`](../handshakes.rs) replaces them by loom's.
 
 pub use std::hint::spin_loop;
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

@@ -1,24 +1,24 @@
-//! [`WaitAction`]: what a receive loop executes between two looks at a line, chosen at compile time.
+//! [`WaitAction`]: the action of a receive loop between two polls of a line, chosen at compile time.
 
-/// What to execute between two looks. Types without values, so that each choice is compiled into a loop of its own
-/// and costs nothing where it does nothing.
+/// The action between two polls. Types without values, so that each is compiled into a loop of its own without
+/// overhead.
 pub trait WaitAction {
-    /// How many wait hints that is, at 10 to 140 core cycles each.
+    /// Number of wait hints, of 10 to 140 core cycles each.
     const HINTS: u32;
 
-    /// Waits a moment, or not at all.
+    /// Executes the action.
     fn wait();
 }
 
-/// Looks again at once.
+/// No action.
 #[derive(Debug, Clone, Copy)]
 pub struct Busy;
 
 /// One wait hint: PAUSE on x86, ISB on aarch64.
 ///
-/// YIELD would be the hint that the Arm manual names, but cores without hardware threads execute it as a NOP, so that
-/// it could not be told from [`Busy`]; ISB drains the pipeline, as PAUSE does. The standard library made the same
-/// choice for `spin_loop` (rust-lang/rust pull request 84725), which is what stands here.
+/// YIELD is the hint in the Arm manual, but cores without hardware threads execute it as a NOP, which would equal
+/// [`Busy`]; ISB drains the pipeline, as PAUSE does. `spin_loop` of the standard library, which is used here, made the
+/// same choice (rust-lang/rust pull request 84725).
 #[derive(Debug, Clone, Copy)]
 pub struct Pause;
 
@@ -31,7 +31,7 @@ impl WaitAction for Busy {
 
     #[inline(always)]
     fn wait() {
-        // Loom runs one thread at a time and has to be told that only another one can make progress.
+        // Loom runs one thread at a time and must be told that only another one can make progress.
         #[cfg(loom)]
         loom::thread::yield_now();
     }

@@ -1,51 +1,51 @@
-//! [`Work`]: what a placement is compared by, and how one run of it is ordered.
+//! [`Work`]: the work by which placements are compared, and the order of one run.
 
 use coretalk_model::place::{Placement, Workload};
 use coretalk_model::{CpuSet, Picos};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 
-/// A command of a user's own.
+/// A command of the user.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
-    /// The program, as typed.
+    /// The program as typed.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Numbers to be read from what it prints: the group of the last match that took part, or the whole match.
+    /// Metrics to parse from its output: the last participating group of a match, or the whole match.
     pub metrics: Vec<(String, Regex)>,
-    /// When a run is given up.
+    /// Time limit of a run.
     pub timeout: Option<Picos>,
 }
 
-/// What is run.
+/// The work.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// A command of a user's own.
+    /// A command of the user.
     Command(CommandLine),
-    /// Work that the tool brings along.
+    /// A built-in workload.
     Workload(Workload),
 }
 
-/// One run of a piece of work.
+/// An order to run a piece of work once.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkOrder<'a> {
-    /// What is run.
+    /// The work.
     pub work: &'a Work,
-    /// Where.
+    /// The placement.
     pub placement: &'a Placement,
-    /// The CPUs of all placements that it is compared on: whoever watches sits in the same place for each of them.
+    /// The CPUs of all compared placements, so that the monitor runs in the same place for each.
     pub around: &'a CpuSet,
-    /// By how many threads, where that is not the work's own affair.
+    /// Number of threads, if the work does not set it itself.
     pub threads: usize,
-    /// When the run is given up.
+    /// Time limit of the run.
     pub limit: Picos,
-    /// Keys every random choice inside.
+    /// Key of every random choice.
     pub key: u64,
 }
 
 impl CommandLine {
-    /// What it is called in sentences: the name of the program without its folder.
+    /// Name for messages: the program without its folder.
     pub fn name(&self) -> String {
         let program = std::path::Path::new(&self.program);
         program.file_name().unwrap_or(&self.program).to_string_lossy().into_owned()

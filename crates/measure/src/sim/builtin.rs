@@ -1,4 +1,4 @@
-//! The built-in scenarios: the machines of the table in the documentation of the command line.
+//! The built-in scenarios: the machines in the table of the command line documentation.
 
 use super::spec::{CoreClock, Counter, Evidence, Noise, Rhythm, Spec, Stall, State, Variation};
 use super::structure::{Numbering, Reported, Siblings, Structure, Tier};
@@ -6,7 +6,7 @@ use crate::pricing::{Arch, Costs};
 use coretalk_model::{Level, Relation};
 use std::collections::BTreeMap;
 
-/// In the order of the table.
+/// Names in the order of the table.
 pub const NAMES: [&str; 9] = [
     "laptop-smt",
     "chiplet-16",
@@ -19,7 +19,6 @@ pub const NAMES: [&str; 9] = [
     "huge-1024",
 ];
 
-/// The scenario of a name.
 pub fn spec(name: &str) -> Option<Spec> {
     use Level::{Cluster, Core, Die, L3, Node, Package};
     let spec = match name {
@@ -41,7 +40,7 @@ pub fn spec(name: &str) -> Option<Spec> {
         "epyc-2s-192" => Spec {
             structure: tree(&[(Package, 2), (Node, 1), (L3, 12), (Core, 8)], 1),
             latency_ns: table(&[(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)]),
-            // 0.3 % with all 96 pairs at once: there, and inside the ±1 % of the equivalence gate.
+            // 0.3 % with all 96 pairs at once: visible, and inside the ±1 % of the equivalence gate.
             noise: Noise { parallel_bias: 3e-5, ..Noise::default() },
             ..quiet(name, 4)
         },
@@ -84,7 +83,7 @@ pub fn spec(name: &str) -> Option<Spec> {
     Some(spec)
 }
 
-/// An idle machine on the desk: small noise, ticks, no states.
+/// An idle desktop: small noise, timer ticks, a single state.
 fn quiet(name: &str, hardware_seed: u32) -> Spec {
     Spec {
         name: name.to_owned(),
@@ -95,7 +94,7 @@ fn quiet(name: &str, hardware_seed: u32) -> Spec {
     }
 }
 
-/// The guest of the measurements: four vCPUs that say they share a cache, and float.
+/// The measured guest: four vCPUs that report a shared cache and are moved by the host.
 fn noisy_vm() -> Spec {
     let near = [(Relation::L3, 22.6), (Relation::Package, 22.6)];
     let state = |name: &str, weight, dwell_ms, latency_ns: &[(Relation, f64)]| State {
@@ -116,7 +115,7 @@ fn noisy_vm() -> Spec {
             levels: tiers(&[(Level::Package, 1), (Level::L3, 2), (Level::Core, 2)]),
             threads_per_core: 1,
             siblings: Siblings::Apart,
-            // Neighbours in number sit on different dies, so that CPUs 0 and 1 alone show both states.
+            // Neighbouring numbers are on different dies, so that CPUs 0 and 1 alone show both states.
             numbering: Numbering::RoundRobin,
         },
         latency_ns: table(&near),
@@ -147,7 +146,7 @@ fn noisy_vm() -> Spec {
             state("near", 4.0, 4000.0, &near),
             state("far", 2.0, 2000.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
             State {
-                // Both vCPUs on one core: only the eager kernel shows it, and lines stop differing.
+                // Both vCPUs are on one core: only the eager kernel shows it, and lines hardly differ.
                 line_scale: 0.2,
                 one_core: true,
                 eager_ns: table(&[(Relation::L3, 15.0), (Relation::Package, 15.0)]),
@@ -159,7 +158,7 @@ fn noisy_vm() -> Spec {
 }
 
 fn eager(near: f64) -> BTreeMap<Relation, f64> {
-    // Measured on Zen 5: 29 against 23 ns inside one last-level cache, nothing much across dies.
+    // Measured on Zen 5: 29 against 23 ns inside one last-level cache, little difference across dies.
     let mut all: BTreeMap<Relation, f64> =
         [Relation::Smt, Relation::Cluster, Relation::L3].map(|relation| (relation, near)).into();
     all.extend([Relation::Die, Relation::Node, Relation::Package, Relation::Machine].map(|r| (r, 1.05)));

@@ -1,16 +1,15 @@
-//! [`Counter`]: what the counter shows of a span of time, and [`CoreClocks`]: how fast the cores run.
+//! [`Counter`]: counter readings for spans of time; and [`CoreClocks`]: the clocks of the cores.
 
 use super::rng::{Wander, hash, unit};
 use super::spec::{self, CoreClock};
 use coretalk_model::{CpuId, Picos, TickRate};
 
-/// How long a frequency step lasts.
+/// Duration of a frequency step.
 const STEP_PS: u64 = 50_000_000_000;
 
-/// The counter that measures.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
-    /// Visible steps in a nanosecond.
+    /// Counter steps per nanosecond.
     steps_per_ns: f64,
     step_ticks: i64,
     rate: TickRate,
@@ -32,8 +31,8 @@ impl Counter {
         self.rate
     }
 
-    /// Ticks between two reads `ns` apart; `phase` in [0, 1) says where between two steps the first read fell, so
-    /// that the mean over phases is true. Negative where the second read is of a clock that lags.
+    /// Ticks between two reads `ns` apart. `phase` in [0, 1) is the position of the first read between two steps, so
+    /// that the mean over phases is exact. Negative if the second read is from a clock that lags.
     #[inline]
     pub fn ticks(&self, ns: f64, phase: f64) -> i64 {
         // The cast truncates towards zero; lifted above zero it rounds down whatever the sign. At 2⁴⁰ a float still
@@ -44,7 +43,7 @@ impl Counter {
     }
 }
 
-/// How fast each core runs at a time; a function of time and the seed of the run.
+/// The clock of each core as a function of time and the seed of the run.
 #[derive(Debug)]
 pub struct CoreClocks {
     clock: CoreClock,
@@ -61,7 +60,7 @@ impl CoreClocks {
         }
     }
 
-    /// The clock of a core, for whoever asks for it several times within a trial.
+    /// The clock of a core, for several queries within a trial.
     pub fn of(&self, cpu: CpuId) -> CpuClock<'_> {
         let key = hash([self.key, u64::from(cpu.0)]);
         CpuClock { clocks: self, cpu, key, drift: Wander::new(key, self.drift_ps) }
@@ -78,7 +77,6 @@ impl CoreClocks {
     }
 }
 
-/// How fast one core runs at a time.
 #[derive(Debug)]
 pub struct CpuClock<'a> {
     clocks: &'a CoreClocks,
@@ -88,7 +86,7 @@ pub struct CpuClock<'a> {
 }
 
 impl CpuClock<'_> {
-    /// The clock against its nominal value.
+    /// The clock relative to its nominal value.
     pub fn relative(&mut self, at: Picos) -> f64 {
         let clock = &self.clocks.clock;
         let mut relative = 1.0;
@@ -106,7 +104,7 @@ impl CpuClock<'_> {
         relative
     }
 
-    /// What a probe of the clock reads: off by up to 0.1 %.
+    /// The reading of a clock probe, with an error of up to 0.1 %.
     pub fn probed_ghz(&mut self, fast: bool, at: Picos) -> f32 {
         let CoreClocks { clock, key, .. } = self.clocks;
         let nominal = if fast { clock.ghz } else { clock.slow_class_ghz };

@@ -1,86 +1,87 @@
-//! The pattern of contention: threads that want one thing in turn, be it a line or the lock on it.
+//! The pattern of contention: threads compete for a line or for the lock on it.
 //!
-//! Simulated operation by operation. Between two owners the line travels; who waits longer than it looks goes to sleep
-//! and has to be woken; threads that share a CPU take turns on it by time slices.
+//! Simulated operation by operation. The line moves between owners; a thread that waits longer than it polls sleeps and
+//! must be woken; threads that share a CPU alternate with every quantum.
 
 use crate::pricing::Pricing;
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 
-/// What one operation does, in events of the machine.
+/// The cost of one operation in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContendCost {
     /// Line transfers from one owner to the next.
     pub transfers: f64,
-    /// Line transfers of each operation of an owner that goes on while others look: they take copies that it has to have
-    /// back.
+    /// Line transfers per operation of an owner while others poll: they take copies, and the owner has to fetch the
+    /// line back.
     pub disturbed: f64,
-    /// Core cycles of an operation whose line is at hand.
+    /// Core cycles of an operation with a cached line.
     pub alone_cycles: f64,
-    /// Who gets it next.
+    /// The order of owners.
     pub turn: Turn,
-    /// How long a thread looks before it sleeps, in nanoseconds; endless for one that never sleeps.
+    /// Time in nanoseconds for which a thread polls before it sleeps; infinite if it never sleeps.
     pub looks_ns: f64,
-    /// System calls of every release once others may have it, whether somebody sleeps or not.
+    /// System calls per release, whether a thread sleeps or not.
     pub release_calls: f64,
-    /// Whether whoever has it keeps others out: one that loses its CPU then holds up all that look.
+    /// Whether the owner excludes others: a descheduled owner then delays all polling threads.
     pub keeps_out: bool,
 }
 
-/// Who gets it next.
+/// The order of owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Nobody waits for anybody.
+    /// No waiting.
     Apart,
-    /// Whoever came first.
+    /// First come, first served.
     Arrival,
-    /// The same thread at most so often in a row while another waits; then one of those that wait, nearer ones more often.
+    /// Up to this many times in a row the same thread while another waits; then a random waiter, nearer ones more
+    /// often.
     Nearest(u32),
 }
 
-/// What a thread does.
+/// The work of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sections {
-    /// Inside, while others are kept out.
+    /// Inside the critical section.
     pub critical_ns: f64,
-    /// Outside.
+    /// Outside the critical section.
     pub parallel_ns: f64,
 }
 
-/// What came out.
+/// The result of a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contended {
     /// Operations of each thread.
     pub operations: Vec<u64>,
-    /// Until the last operation ended.
+    /// End of the last operation.
     pub elapsed_ns: f64,
     /// Changes of the owner.
     pub runs: u64,
-    /// Those of them that were wanted before the owner before had finished.
+    /// Changes requested before the previous owner had finished.
     pub crossed: u64,
     /// CPU time of each thread.
     pub busy_ns: Vec<f64>,
-    /// How often each thread slept.
+    /// Number of sleeps of each thread.
     pub sleeps: Vec<u64>,
 }
 
-/// A time slice.
+/// Scheduler quantum.
 const SLICE_NS: f64 = 3e6;
 /// Spreads the phases of CPUs evenly: the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
-/// Work outside takes so much more or less, whatever else is uncertain: no two threads keep step to the nanosecond.
+/// Minimum relative variation of parallel work, so that threads do not run in lockstep.
 const OUT_OF_STEP: f64 = 0.15;
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
     cpu: CpuId,
-    /// When it wants, or wanted, its turn.
+    /// Time at which it requests, or requested, its turn.
     wants_ns: f64,
-    /// When it was woken from its sleep, while it has not had its turn since.
+    /// Time at which it was woken, until its next turn.
     woken_ns: Option<f64>,
-    /// Its place among those on its CPU, and how many these are.
+    /// Its index among the threads of its CPU, and their number.
     slot: [u32; 2],
-    /// How far the turns on its CPU are when the simulation begins.
+    /// Initial phase of the rotation on its CPU.
     phase_ns: f64,
 }
 
@@ -89,12 +90,11 @@ struct Simulation<'s, 'w> {
     cost: ContendCost,
     sections: Sections,
     threads: Vec<Thread>,
-    /// What it takes from each thread to each other, once that was asked for.
+    /// Cached transfer times between threads.
     travels_ns: Vec<Option<f64>>,
 }
 
-/// Runs for a span of time or a number of operations, whichever is over first; `acquire` hears how long each thread
-/// waited for its turn.
+/// Simulates a span of time or a number of operations, whichever ends first; `acquire` receives the wait of each turn.
 pub fn run(
     stage: &mut dyn Pricing<'_>,
     cost: ContendCost,
@@ -116,7 +116,7 @@ pub fn run(
         .zip(slots)
         .map(|(&cpu, slot)| {
             let slot = [slot, on_cpu[&cpu]];
-            // CPUs do not take turns in step.
+            // CPUs rotate in different phases.
             let phase_ns = f64::from(slot[1]) * SLICE_NS * (f64::from(cpu.0) * GOLDEN).fract();
             Thread { cpu, wants_ns: 0.0, woken_ns: None, slot, phase_ns }
         })
@@ -135,7 +135,7 @@ impl Simulation<'_, '_> {
         self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu)
     }
 
-    /// What all transfers of a hand-over from one thread to another take.
+    /// Duration of all transfers of a hand-off between two threads.
     fn travel_ns(&mut self, from: usize, to: usize) -> f64 {
         let (stage, transfers) = (&*self.stage, self.cost.transfers);
         let [from_cpu, to_cpu] = [from, to].map(|thread| self.threads[thread].cpu);
@@ -143,7 +143,7 @@ impl Simulation<'_, '_> {
             .get_or_insert_with(|| transfers * stage.transfer_ns(from_cpu, to_cpu))
     }
 
-    /// Threads come one after another, spread over one round of work.
+    /// Staggers the threads over one round of work.
     fn begin(&mut self) {
         let count = self.threads.len() as f64;
         let round_ns = self.sections.critical_ns + self.sections.parallel_ns + 1.0;
@@ -152,13 +152,13 @@ impl Simulation<'_, '_> {
         }
     }
 
-    /// Whether threads that share a CPU hold each other up by time slices: those that sleep make room, and where nobody
-    /// is kept out each has its share of the CPU.
+    /// Whether threads on one CPU delay each other by quanta. Sleeping threads make room for others, and without mutual
+    /// exclusion each has its share of the CPU.
     fn slices(&self) -> bool {
         self.cost.keeps_out && self.cost.looks_ns == f64::INFINITY
     }
 
-    /// The first time from then on at which a thread has its CPU.
+    /// The first time from `at_ns` on at which a thread has its CPU.
     fn on_cpu(&self, thread: usize, at_ns: f64) -> f64 {
         let [slot, of] = self.threads[thread].slot.map(f64::from);
         if of == 1.0 || !self.slices() {
@@ -174,7 +174,7 @@ impl Simulation<'_, '_> {
         }
     }
 
-    /// When work of a thread that begins then is done.
+    /// End of a thread's work that begins at `at_ns`.
     fn after(&self, thread: usize, at_ns: f64, mut work_ns: f64) -> f64 {
         let of = f64::from(self.threads[thread].slot[1]);
         if of == 1.0 {
@@ -190,7 +190,7 @@ impl Simulation<'_, '_> {
                 return now_ns + work_ns;
             }
             work_ns -= left_ns;
-            // A hair beyond the end, so that the next turn is found and not this end again.
+            // Slightly beyond the end, so that the next turn is found and not this end again.
             now_ns = self.on_cpu(thread, now_ns + left_ns + 1e-3);
         }
     }
@@ -215,7 +215,7 @@ impl Simulation<'_, '_> {
             lasted_ns.push(now_ns - began_ns);
             out.elapsed_ns = out.elapsed_ns.max(now_ns - began_ns);
         }
-        // Threads that have a CPU to themselves go on while others share one.
+        // Threads on CPUs of their own continue while others share one.
         for (thread, lasted_ns) in
             lasted_ns.into_iter().enumerate().filter(|(_, lasted_ns): &(usize, f64)| *lasted_ns > 0.0)
         {
@@ -238,7 +238,7 @@ impl Simulation<'_, '_> {
         for _ in 0..most {
             let Some((thread, take_ns, travel_ns)) = self.next(free_ns, owner, in_row) else { break };
             let wished_ns = self.threads[thread].wants_ns;
-            // What travels is as uncertain as everything else.
+            // The transfer has the same noise as everything else.
             let take_ns = take_ns + self.stage.event(travel_ns) - travel_ns;
             acquire(self.stage, take_ns - wished_ns);
             in_row = if owner == Some(thread) { in_row + 1 } else { 1 };
@@ -256,7 +256,7 @@ impl Simulation<'_, '_> {
             let mut beside_ns = self.stage.event(self.sections.parallel_ns * out_of_step + release_ns);
             self.threads[thread].woken_ns = None;
             owner = Some(thread);
-            // It does not wait for what it has just had.
+            // It does not wait for the line that it has just had.
             self.threads[thread].wants_ns = free_ns;
             beside_ns += self.wake_one(free_ns, &mut out);
             self.threads[thread].wants_ns = self.after(thread, free_ns, beside_ns);
@@ -271,7 +271,7 @@ impl Simulation<'_, '_> {
         out
     }
 
-    /// What the nearest of those that look at the line of an owner costs it with each operation.
+    /// Cost per operation of an owner, caused by the nearest thread that polls its line.
     fn disturbed_ns(&mut self, owner: usize, now_ns: f64) -> f64 {
         let mut nearest_ns = f64::INFINITY;
         for index in (0..self.threads.len()).filter(|&index| index != owner) {
@@ -281,11 +281,12 @@ impl Simulation<'_, '_> {
                 nearest_ns = nearest_ns.min(self.travel_ns(index, owner));
             }
         }
-        // What is remembered is all transfers of a hand-over.
+        // The cached time is that of all transfers of a hand-off.
         if nearest_ns.is_finite() { nearest_ns * self.cost.disturbed / self.cost.transfers } else { 0.0 }
     }
 
-    /// Wakes whoever has slept longest, if nobody is on the way; says what that takes of the one who does it.
+    /// Wakes the longest sleeper, unless a woken thread has yet to take its turn; returns the cost for the waking
+    /// thread.
     fn wake_one(&mut self, now_ns: f64, out: &mut Contended) -> f64 {
         if self.threads.iter().any(|thread| thread.woken_ns.is_some()) {
             return 0.0;
@@ -303,7 +304,7 @@ impl Simulation<'_, '_> {
         costs.syscall_ns + costs.wake_ns / 3.0
     }
 
-    /// Who is next, when it begins, and how much of that the line travelled.
+    /// The next owner, its start, and the part of the wait in which the line moved.
     fn next(&mut self, free_ns: f64, owner: Option<usize>, in_row: u32) -> Option<(usize, f64, f64)> {
         let mut best: Option<(f64, usize, f64, f64)> = None;
         let mut again: Option<(usize, f64, f64)> = None;
@@ -321,7 +322,7 @@ impl Simulation<'_, '_> {
                 Turn::Arrival => here_ns,
                 _ => take_ns,
             };
-            // A thread that had it often enough comes after all who wait.
+            // After its maximum in a row a thread ranks behind all waiting threads.
             if let Turn::Nearest(most) = self.cost.turn
                 && owner == Some(index)
                 && in_row >= most
@@ -341,7 +342,7 @@ impl Simulation<'_, '_> {
             _ => best,
         };
         match (best, again) {
-            // Nobody else waits: what is not there yet is not waited for.
+            // A request that has not arrived yet is not waited for.
             (Some(other), Some(again)) if other.1 - other.2 > again.1 => Some(again),
             (None, again) => again,
             (best, _) => best,
@@ -350,8 +351,9 @@ impl Simulation<'_, '_> {
 }
 
 impl Simulation<'_, '_> {
-    /// One of those that wait for the line when its owner lets it go: each as likely as the line is soon there. Always the
-    /// nearest, two neighbours would keep all others out for good, which no machine is known to do.
+    /// Draws one of the waiting threads when the owner releases the line, with probabilities by the speed of the
+    /// transfer. If the nearest always won, two neighbours would exclude all others forever, which is known of no
+    /// machine.
     fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {
         let owner = owner?;
         let mut waiting: Vec<(usize, f64, f64)> = Vec::new();

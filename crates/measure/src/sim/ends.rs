@@ -1,49 +1,50 @@
-//! The pattern of a queue with several ends on a side: those of one side take turns at what they share, in the order in
-//! which they come; before that each does its own work beside the others. Simulated turn by turn.
+//! The pattern of a queue with several ends on a side, simulated turn by turn: the ends of one side do their own work
+//! in parallel, and then take turns in order of arrival at what they share.
 
 use std::collections::VecDeque;
 
-/// What the machine and the queue do for each message.
+/// Costs of the machine and the queue per message.
 pub struct Crowd<'a> {
-    /// Producers and consumers.
+    /// Numbers of producers and consumers.
     pub sides: [usize; 2],
-    /// Messages that wait when the queue is full.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// What an end (the third) of a side (the first) does while the others of its side cannot go on, when the end before it
-    /// (the second) had its turn: the lines that they share travel.
+    /// Duration of a turn, in which the shared lines move; its arguments are the side, the end that had the previous
+    /// turn, and the end that has this one. The other ends of the side wait.
     pub turn_ns: &'a dyn Fn(usize, usize, usize) -> f64,
-    /// Whether all ends take turns with each other, as under one lock.
+    /// Whether all ends exclude each other, as with one lock.
     pub one_lock: bool,
-    /// From a message put in, or a place given back, until an end of the other side that looks has seen it.
+    /// Time until a polling end of the other side sees a message sent or a slot given back.
     pub sight_ns: f64,
-    /// How an end waits: how long it looks, what waking it takes, and what that costs who wakes it. Endless looks are
-    /// those of an end that never sleeps.
+    /// The wait of an end: time of polling before it sleeps (infinite if it never sleeps), wake-up time, and cost for
+    /// the waking end.
     pub sleep_ns: [f64; 3],
 }
 
-/// What happened.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Crowded {
     /// Messages of each end, producers first.
     pub messages: Vec<u64>,
-    /// Until the last message was taken.
+    /// Time until the last message was received.
     pub elapsed_ns: f64,
-    /// How often a producer found the queue full, and a consumer found it empty.
+    /// Number of times that a producer found the queue full, and a consumer found it empty.
     pub waits: [u64; 2],
-    /// Time that each end was busy.
+    /// Busy time of each end.
     pub busy_ns: Vec<f64>,
-    /// How often each slept.
+    /// Number of sleeps of each end.
     pub sleeps: Vec<u64>,
 }
 
 impl Crowded {
-    /// Messages taken out.
+    /// Number of received messages.
     pub fn taken(&self, crowd: &Crowd<'_>) -> u64 {
         self.messages[crowd.sides[0]..].iter().sum()
     }
 }
 
-/// Lets messages pass until a span is over or so many were taken; `work` is what an end does by itself for each.
+/// Simulates until the span is over or `most` messages are received; `work` returns the time of an end's own work per
+/// message.
 pub fn run(crowd: &Crowd<'_>, span_ns: f64, most: u64, work: &mut dyn FnMut(usize) -> f64) -> Crowded {
     let ends = crowd.sides[0] + crowd.sides[1];
     let mut out = Crowded {
@@ -52,14 +53,14 @@ pub fn run(crowd: &Crowd<'_>, span_ns: f64, most: u64, work: &mut dyn FnMut(usiz
         sleeps: vec![0; ends],
         ..Crowded::default()
     };
-    // When each end comes for its turn: producers make their first message before.
+    // Time at which each end is ready for its turn: producers make their first message before.
     let mut ready_ns: Vec<f64> =
         (0..ends).map(|end| if end < crowd.sides[0] { work(end) } else { 0.0 }).collect();
     out.busy_ns[..crowd.sides[0]].copy_from_slice(&ready_ns[..crowd.sides[0]]);
-    // When the turn of a side is free, and who had it last.
+    // By side: the time at which its turn is free, and the end that had the last turn.
     let mut free_ns = [0.0f64; 2];
     let mut last: [Option<usize>; 2] = [None; 2];
-    // When a message was put in and by whom; when a place was given back and by whom. Places are free at first.
+    // Time and end of each message sent and each slot given back. All slots are free at first.
     let mut filled: VecDeque<(f64, usize)> = VecDeque::new();
     let mut emptied: VecDeque<(f64, usize)> = VecDeque::new();
     let mut unused = crowd.capacity;
@@ -75,7 +76,7 @@ pub fn run(crowd: &Crowd<'_>, span_ns: f64, most: u64, work: &mut dyn FnMut(usiz
         let side = match can {
             [true, false] => 0,
             [false, _] => 1,
-            // Of two that could begin at once, who came first.
+            // If both could begin at once, the first to arrive.
             [true, true] => {
                 let key = |side, end| (begins(side, end), ready_ns[end]);
                 usize::from(key(1, consumer) < key(0, producer))
@@ -109,7 +110,7 @@ pub fn run(crowd: &Crowd<'_>, span_ns: f64, most: u64, work: &mut dyn FnMut(usiz
                 out.busy_ns[end] += now_ns - came_ns;
             }
         }
-        // Who waits for its turn looks, or sleeps: that it is busy is what a queue under pressure shows.
+        // The wait for a turn is not counted as busy time.
         let turn_ns = (crowd.turn_ns)(side, before, end);
         let done_ns = now_ns + turn_ns;
         let own_ns = work(end);
@@ -180,7 +181,7 @@ mod tests {
         let of = crowd([2, 1], 1_000_000, NO_TURN);
         let out = run(&of, 1e6, u64::MAX, &mut |end| [10.0, 30.0, 1.0][end]);
         close(out.messages[0] as f64 / out.messages[1] as f64, 3.0, "three times as fast");
-        // Where the consumer is what all wait for, each puts in one in turn.
+        // With a slow consumer the producers alternate.
         let of = crowd([2, 1], 4, NO_TURN);
         let out = run(&of, 1e6, u64::MAX, &mut |end| [10.0, 30.0, 100.0][end]);
         close(out.messages[0] as f64 / out.messages[1] as f64, 1.0, "in turn");

@@ -1,4 +1,4 @@
-//! What a simulated machine says about itself: believable, and plain about being simulated.
+//! The environment and findings of a simulated machine: plausible, and marked as simulated.
 
 use super::spec::Spec;
 use crate::machine::BUSY_SHARE;
@@ -6,7 +6,6 @@ use crate::pricing::Arch;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::{ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, Topology, Verdict};
 
-/// What numbers are measured under.
 pub fn environment(spec: &Spec) -> Environment {
     let step_ns = f64::from(spec.counter.step_ticks) * 1e9 / spec.counter.hz;
     Environment {
@@ -35,7 +34,7 @@ pub fn environment(spec: &Spec) -> Environment {
     }
 }
 
-/// What could spoil a measurement on it.
+/// The findings about conditions that could spoil a measurement.
 pub fn findings(spec: &Spec, reported: &Topology) -> Vec<DoctorFinding> {
     let cpus = reported.cpus();
     let mut findings = vec![finding(

@@ -1,5 +1,5 @@
-//! What runtimes perform, on a simulated machine: their native twins, a stated factor slower, by processes that each have a
-//! speed of their own.
+//! Runtimes on a simulated machine: their native twins, slowed down by a stated factor, in processes of individual
+//! speed.
 
 use super::rng::{exp, hash, normal};
 use crate::adapters::{Operation, RuntimeWork};
@@ -12,23 +12,22 @@ use coretalk_model::runtime::names;
 use coretalk_model::series::{Numbers, Observed, Parameters, TrialSpec};
 use coretalk_model::{Histogram, Picos, TrialFailure};
 
-/// How far processes of one runtime lie apart, as a standard deviation of logarithms: where each has settled. Stated so
-/// that five processes have an interval of about ± 1 % or ± 2 %; three of one Java program took 80, 109 and 125 ns.
+/// Spread of the processes of one runtime as a standard deviation of logarithms. Assumed such that five processes have
+/// an interval of about ± 1 % or ± 2 %; three of one Java program took 80, 109 and 125 ns.
 const PROCESS_SD: f64 = 0.006;
-/// What a collection of garbage stops everything for, in nanoseconds.
+/// Pause of a garbage collection, in nanoseconds.
 const COLLECTION_NS: f64 = 250_000.0;
-/// Tells the draw of a process from all others.
+/// Key of the random speed of processes.
 const PROCESSES: u64 = 0xF0;
 
-/// What a pass said.
 pub struct Simulated {
-    /// What the probe saw.
+    /// The result of the probe.
     pub observed: Observed,
-    /// How many times as long everything took as the probe priced it, CPU time of roles among it.
+    /// Factor on all durations priced by the probe, including the roles' CPU time.
     pub factor: f64,
 }
 
-/// Prices one pass, of a runtime or of this program. `seed` is that of the run; `None` without noise.
+/// Prices one pass of a runtime or of this program. `seed` is the run's; `None` means without noise.
 pub fn simulate(
     stage: &mut dyn Pricing<'_>,
     seed: Option<u64>,
@@ -42,7 +41,7 @@ pub fn simulate(
     let factor = twin.factor * seed.map_or(1.0, |seed| of_process(seed, &external, order.process));
     let began = stage.elapsed();
     let native = native(order.probe, order.spec, twin);
-    // What takes so much longer gets so much less done.
+    // Slower work does proportionally less in a span.
     let span = Picos::from_ns(order.span.ns() / factor);
     let observed = order.probe.simulate(stage, &TrialOrder { spec: &native, span, ..*order })?;
     let took_ns = (stage.elapsed() - began).ns();
@@ -65,7 +64,7 @@ pub fn simulate(
     Ok(Simulated { observed, factor })
 }
 
-/// What the machine lacks for a trial of a runtime or of this program: a sentence.
+/// The feature, as a sentence, that the machine lacks for a trial of a runtime or of this program.
 pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<String> {
     let Some(external) = probe.external(spec) else { return probe.lacks_simulated(spec, arch) };
     let Some(twin) = Twin::of(probe.twins(), &external) else {
@@ -81,13 +80,13 @@ pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<Str
     of_runtime.or_else(|| probe.lacks_simulated(&native(probe, spec, twin), arch))
 }
 
-/// The same trial of the twin.
+/// The same trial with the native twin.
 fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, twin: &Twin) -> TrialSpec {
     let name = probe.named_by().unwrap_or_default();
     TrialSpec { parameters: spec.parameters.clone().with(name, twin.native), ..spec.clone() }
 }
 
-/// How much slower than others a process of a runtime is, by the seed of the run alone: in every pass the same.
+/// Relative slowness of a runtime's process, by the seed of the run: the same in every pass.
 fn of_process(seed: u64, external: &External, process: u32) -> f64 {
     let of_runtime = external.runtime.bytes().fold(PROCESSES, |key, byte| hash([key, u64::from(byte)]));
     exp(PROCESS_SD * normal(hash([seed, of_runtime, u64::from(process)])))
@@ -97,8 +96,8 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> Option<&'static Quantity> {
     probe.quantities().iter().find(|quantity| quantity.id == name)
 }
 
-/// The same, where everything takes so many times as long. While it went on, as many things happened as before; a share
-/// `running` of the time was left by collections, which take from rates.
+/// Scales a result by a factor on durations. Counts stay the same; collections leave the share `running` of the time
+/// for work, which reduces rates.
 fn slower(probe: &dyn SeriesProbe, observed: Observed, factor: f64, running: f64) -> Observed {
     let Observed { numbers, by_role, flags } = observed;
     let is_time = |name: &str| {

@@ -1,13 +1,13 @@
-//! [`BatchNoise`]: what makes one sample differ from the next, and [`Contamination`]: what spoils a whole trial.
+//! [`BatchNoise`]: noise of single samples; and [`Contamination`]: disturbances of whole trials.
 
 use super::rng::{Stream, exp, hash, mix, normal, unit};
 use super::spec::Noise;
 
-/// The noise of one span: log-normal with median 1, spikes, and a part that is correlated from sample to sample.
+/// The noise of one span: log-normal with median 1, spikes, and a component that is correlated between samples.
 #[derive(Debug)]
 pub struct BatchNoise {
     sd: f64,
-    /// A spike where the top 16 bits of a sample are below this.
+    /// Threshold for a spike in the top 16 bits of a sample.
     spike_below: u64,
     spike_factor: [f64; 2],
     ar_rho: f64,
@@ -43,13 +43,13 @@ impl BatchNoise {
         if bits >> 48 < self.spike_below { factor * self.spike(bits) } else { factor }
     }
 
-    /// Whether samples differ by themselves alone, whatever came before.
+    /// Whether samples are independent.
     pub fn is_independent(&self) -> bool {
         self.ar_step == 0.0
     }
 
-    /// [`factor`](BatchNoise::factor) of many samples, which must be independent: loops of a few steps each, of which a
-    /// processor does several at the same time.
+    /// [`factor`](BatchNoise::factor) for many independent samples: short loops that a processor can execute in
+    /// parallel.
     pub fn factors<const N: usize>(&self, bits: &[u64; N]) -> [f64; N] {
         let mut factors = bits.map(|bits| exp(self.sd * normal(bits)));
         for (factor, &bits) in factors.iter_mut().zip(bits) {
@@ -66,17 +66,17 @@ impl BatchNoise {
     }
 }
 
-/// What made a trial slower this once: a whole pass over its lines, or one run of 16 of them.
+/// A temporary slowdown of a trial: on all its lines, or on one run of 16 of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contamination {
-    /// How many times slower.
+    /// The slowdown.
     pub factor: f64,
-    /// The run of 16 lines, counted in every span; `None` for all of them.
+    /// The affected run of 16 lines, in every span; `None` for all lines.
     pub run: Option<u32>,
 }
 
 impl Contamination {
-    /// The contamination of the trial with this key, if it has one. `runs` is the number of runs of its shortest span.
+    /// The contamination of the trial with this key, if any. `runs` is the number of runs of its shortest span.
     pub(super) fn of_trial(noise: &Noise, key: u64, runs: u32) -> Option<Contamination> {
         let bits = hash([key, 0xBAD]);
         if unit(bits) >= noise.bad_share {
@@ -88,7 +88,6 @@ impl Contamination {
         Some(Contamination { factor, run: (!whole).then(|| (stream.bits() % u64::from(runs)) as u32) })
     }
 
-    /// Its factor on a line.
     pub(super) fn on_line(self, line: u32) -> f64 {
         if self.run.is_none_or(|run| run == line / 16) { self.factor } else { 1.0 }
     }

@@ -1,8 +1,7 @@
-//! Work on a simulated machine: what its pattern of interaction costs on the CPUs of its roles.
+//! Workloads on a simulated machine: the cost of their communication patterns on the CPUs of their roles.
 //!
-//! Roles run on the CPUs of a placement in turn. Those that share a CPU share its time; two that share a core have
-//! [`SMT_SPEED`] of it each. Messages cost the transfers of lines that the pattern states, at the true costs of the
-//! scenario.
+//! Roles are assigned to the CPUs of a placement in rotation. Roles on one CPU share its time; two on one core get
+//! [`SMT_SPEED`] of it each. Messages cost the line transfers of the pattern, at the true costs of the scenario.
 
 use super::rng::{hash, normal};
 use super::sim_state::SimState;
@@ -15,45 +14,44 @@ use coretalk_model::{CpuId, CpuSet, Level, Picos};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a thread has of a core whose other thread works too. Six threads on three cores of a Ryzen 5 2600 did 66 to 79 %
-/// of what six did on six cores (Dhrystone and 17 queens).
+/// Speed of a thread whose sibling works too, relative to a whole core. Six threads on three cores of a Ryzen 5 2600
+/// reached 66 to 79 % of six threads on six cores (Dhrystone and 17 queens).
 pub const SMT_SPEED: f64 = 0.7;
-/// How long work without an end of its own runs.
+/// Run time of work without an end of its own.
 const SPAN: Picos = Picos::from_ms(250);
-/// Spread of whole runs of one and the same work.
+/// Spread of repeated runs of the same work.
 const RUN_SD: f64 = 0.003;
 /// Work of a role between two barriers, on a whole core.
 const PHASE_NS: f64 = 1_000.0;
-/// Work on an item in a stage, and between two additions to a shared counter.
+/// Work on an item in a pipeline stage, and between two additions to a shared counter.
 const STEP_NS: f64 = 50.0;
-/// What a core does in a second of independent work: solutions, loops.
+/// Independent work of a core per second: solutions or loops.
 const INDEPENDENT_PER_S: f64 = 1e6;
 
-/// Locks of an event of `threads-yield`.
+/// Locks per event of `threads-yield`.
 const YIELDS: f64 = 1_000.0;
-/// An empty loop of `mutex-array`.
+/// Duration of an empty loop of `mutex-array`.
 const LOOP_NS: f64 = 0.5;
-/// Mutexes of `threads-yield`: so many of its threads hold one at a time.
+/// Mutexes of `threads-yield`, each held by one thread at a time.
 const MUTEXES: usize = 8;
-/// What a core streams from memory, what the way from a last-level cache to memory lets through where there are several
-/// (32 bytes at each tick of a fabric of 1.467 GHz: AMD, Zen 2), and eight channels of DDR4-3200, in MB/s.
+/// Memory bandwidths in MB/s: of a core; of a last-level cache where there are several (32 bytes per tick of a fabric
+/// at 1.467 GHz: AMD, Zen 2); and of eight channels of DDR4-3200.
 const CORE_MB_S: f64 = 20_000.0;
 const CACHE_MB_S: f64 = 47_000.0;
 const NODE_MB_S: f64 = 204_800.0;
 
-/// The roles of a piece of work on their CPUs.
 struct Roles<'a> {
     sim: &'a SimState,
     cpus: Vec<CpuId>,
     now: Option<Picos>,
 }
 
-/// The headline of a run without noise in the first state; `None` for work that has no pattern here.
+/// The headline of a run without noise in the first state; `None` for work without a simulated pattern.
 pub fn true_headline(sim: &SimState, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
     Roles::of(sim, workload.kind, cpus, threads, None).headline(workload)
 }
 
-/// The numbers of one run, and how long it took.
+/// The results of one run, and its duration.
 pub fn perform(
     sim: &SimState,
     workload: Workload,
@@ -75,7 +73,7 @@ pub fn perform(
             events::numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
             SPAN
         }
-        // Done when every thread is: its time is the run's.
+        // The run ends with its last thread.
         WorkloadKind::MutexArray => {
             let events: Vec<Duration> = roles.mutex_array(workload).map(event).collect();
             observed.value("events_per_s", events.len() as f64 / headline);
@@ -87,7 +85,7 @@ pub fn perform(
     Some((observed, elapsed))
 }
 
-/// Whether work has a stated cost here: what processes and files cost is the system's affair.
+/// Whether work has a simulated cost; the costs of processes and files depend on the system.
 pub fn has_pattern(kind: WorkloadKind) -> bool {
     !matches!(kind, WorkloadKind::Execl | WorkloadKind::Process | WorkloadKind::Shell)
 }
@@ -104,7 +102,7 @@ impl<'a> Roles<'a> {
         Roles { sim, cpus: cpus.iter().copied().cycle().take(roles).collect(), now }
     }
 
-    /// The number that placements are compared by: operations a second, or the time of all.
+    /// The headline by which placements are compared: operations per second, or the total time.
     fn headline(&self, workload: Workload) -> Option<f64> {
         let kind = workload.kind;
         let count = self.cpus.len();
@@ -115,12 +113,12 @@ impl<'a> Roles<'a> {
         let neighbours = || roles.clone().map(|role| self.message_ns(role, (role + 1) % count));
         let slowest = |ns: &mut dyn Iterator<Item = f64>| ns.fold(0.0, f64::max);
         Some(match kind {
-            // Nobody waits for anybody.
+            // Independent roles.
             WorkloadKind::NQueens | WorkloadKind::Integer => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * INDEPENDENT_PER_S
             }
-            // They arrive in any order: the counter's line goes from one role to another, and the word of the last, whoever
-            // that is, to all at once.
+            // Arrivals in any order: the counter's line moves between roles, and the last arrival's word to all others
+            // at once.
             WorkloadKind::Barrier => {
                 let work = slowest(&mut roles.clone().map(|role| PHASE_NS / self.speed(role)));
                 let arrive = self.mean_of_pairs(|a, b| self.message_ns(a, b)) * (count - 1) as f64;
@@ -134,7 +132,7 @@ impl<'a> Roles<'a> {
             }
             // One hop at a time.
             WorkloadKind::Ring => 1e9 * count as f64 / neighbours().sum::<f64>(),
-            // Each role reads the line of each other; the phase ends with the slowest.
+            // Each role reads the lines of all others; the phase ends with the slowest.
             WorkloadKind::AllToAll => {
                 let reads = |role| (0..count).filter(move |other| *other != role);
                 let phase = slowest(
@@ -150,7 +148,7 @@ impl<'a> Roles<'a> {
                 };
                 1e9 / slowest(&mut roles.map(stage))
             }
-            // One line that everybody wants: it goes from any role to any other, unless their own work takes longer.
+            // One contended line: it moves from any role to any other, unless their own work takes longer.
             WorkloadKind::SharedCounter => {
                 let own: f64 = roles.clone().map(|role| self.speed(role) / STEP_NS).sum();
                 let line = self.mean_of_pairs(|a, b| self.message_ns(a, b));
@@ -162,17 +160,17 @@ impl<'a> Roles<'a> {
                 let loop_ns = 2.0 * (2.0 * costs.syscall_ns + costs.switch_ns);
                 roles.map(|pair| self.speed(pair) * 1e9 / loop_ns).sum()
             }
-            // Nobody waits while there are as many mutexes as threads.
+            // Without contention while there are as many mutexes as threads.
             WorkloadKind::ThreadsYield => {
                 let at_a_time = (MUTEXES as f64 / count as f64).min(1.0);
                 self.yields().map(|ns| 1e9 / (YIELDS * ns)).sum::<f64>() * at_a_time
             }
-            // The last thread to be done decides.
+            // The last thread decides.
             WorkloadKind::MutexArray => slowest(&mut self.mutex_array(workload)) / 1e9,
             WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite if workload.fits_own_cache() => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * CORE_MB_S
             }
-            // A line that is written is read first: what is counted is a part of what moves.
+            // A written line is read first, so counted bytes are a part of the traffic.
             WorkloadKind::MemoryRead => self.streamed_mb_s(),
             WorkloadKind::MemoryWrite => self.streamed_mb_s() / 2.0,
             WorkloadKind::StreamCopy | WorkloadKind::StreamScale => self.streamed_mb_s() * 16.0 / 24.0,
@@ -181,7 +179,7 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// Over all pairs of roles; 0 where there is none.
+    /// Mean over all pairs of roles; 0 without pairs.
     fn mean_of_pairs(&self, ns: impl Fn(usize, usize) -> f64) -> f64 {
         let count = self.cpus.len();
         let pairs = (0..count).flat_map(|a| (0..count).filter(move |b| *b != a).map(move |b| (a, b)));
@@ -189,8 +187,8 @@ impl<'a> Roles<'a> {
         sum / (count * count.saturating_sub(1)).max(1) as f64
     }
 
-    /// What each role of `threads-yield` needs to lock, yield and unlock: the line of a mutex that any other had, a call,
-    /// and the turns of all others on its CPU.
+    /// Time for each role of `threads-yield` to lock, yield and unlock: the line of a mutex last held by any other
+    /// role, a call, and the turns of all others on its CPU.
     fn yields(&self) -> impl Iterator<Item = f64> {
         let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
         let costs = &self.sim.spec.costs;
@@ -200,14 +198,15 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// Nanoseconds of each role of `mutex-array`: its loops, and for each lock the line of a mutex that any other had.
+    /// Nanoseconds of each role of `mutex-array`: its loops, and for each lock the line of a mutex last held by any
+    /// other role.
     fn mutex_array(&self, workload: Workload) -> impl Iterator<Item = f64> {
         let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
         let [locks, loops] = workload.mutex_rounds().map(|number| number as f64);
         (0..self.cpus.len()).map(move |role| locks * (loops * LOOP_NS / self.speed(role) + line))
     }
 
-    /// What all roles stream together: each core what it can, as far as its cache and its node let it through.
+    /// Bandwidth of all roles together: the bandwidth of each core, limited by its cache and its node.
     fn streamed_mb_s(&self) -> f64 {
         let topology = self.sim.true_costs.topology();
         let several = topology.level(Level::L3).len() > 1;
@@ -230,12 +229,12 @@ impl<'a> Roles<'a> {
         nodes.values().map(of_node).sum()
     }
 
-    /// What a role has of a core of the fastest kind.
+    /// Speed of a role relative to a core of the fastest kind.
     fn speed(&self, role: usize) -> f64 {
         self.whole_speed(role) / self.roles_on(self.cpus[role])
     }
 
-    /// The same while no other role is on its CPU.
+    /// The same without other roles on its CPU.
     fn whole_speed(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
         let siblings = self.sim.true_costs.topology().siblings(cpu);
@@ -247,21 +246,21 @@ impl<'a> Roles<'a> {
         self.cpus.iter().filter(|other| **other == cpu).count() as f64
     }
 
-    /// The clock of a role's core against the nominal one of the fastest kind.
+    /// Clock of a role's core relative to the nominal clock of the fastest kind.
     fn clock(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
-        // The clock of a core is known against the nominal value of its kind.
+        // A core's clock is relative to the nominal value of its kind.
         let clocks = &self.sim.spec.core_clock;
         let kind = if self.sim.true_costs.is_fast(cpu) { 1.0 } else { clocks.slow_class_ghz / clocks.ghz };
         kind * self.now.map_or(1.0, |now| self.sim.clocks.relative(cpu, now))
     }
 
-    /// What a line takes from the CPU of a role to that of another; nothing where they share it.
+    /// Duration of a line transfer between the CPUs of two roles; 0 on the same CPU.
     fn line_ns(&self, from: usize, to: usize) -> f64 {
         if self.cpus[from] == self.cpus[to] { 0.0 } else { self.message_ns(from, to) }
     }
 
-    /// What a message takes from role to role.
+    /// Duration of a message between two roles.
     fn message_ns(&self, from: usize, to: usize) -> f64 {
         let (from, to) = (self.cpus[from], self.cpus[to]);
         if from == to {

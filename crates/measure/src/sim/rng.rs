@@ -1,4 +1,4 @@
-//! Counter-based randomness: every value is a hash of what it belongs to, so that neither order nor threads matter.
+//! Counter-based randomness: every value is a hash of what it belongs to, independently of order and threads.
 
 /// The increment of SplitMix64: the golden ratio in 64 bits.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -11,60 +11,57 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// One value for a list of keys; the order of the keys matters.
+/// A hash of a list of keys; their order matters.
 #[inline]
 pub fn hash<const N: usize>(keys: [u64; N]) -> u64 {
     keys.into_iter().fold(GOLDEN, hash_on)
 }
 
-/// [`hash`] of a list and one key more.
+/// Extends a [`hash`] by one key.
 #[inline]
 pub fn hash_on(hash: u64, key: u64) -> u64 {
     mix((hash ^ key).wrapping_add(GOLDEN))
 }
 
-/// A hash as a number in [0, 1).
+/// Converts a hash to a number in [0, 1).
 #[inline]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// A standard normal value, near enough for noise, from the low 48 bits: the sum of four uniforms (Irwin–Hall).
-/// Symmetric, so that e to this power has median 1; never beyond ±3.47.
+/// An approximately standard normal value from the low 48 bits: the sum of four uniforms (Irwin–Hall). Symmetric, so
+/// that its exponential has median 1; limited to ±3.47.
 #[inline]
 pub fn normal(bits: u64) -> f64 {
     const MASK: u64 = 0xFFF;
     let sum = (bits & MASK) + (bits >> 12 & MASK) + (bits >> 24 & MASK) + (bits >> 36 & MASK);
-    // The variance of one uniform over 0..=4095 is (4096² − 1) / 12; of four, the standard deviation is 4096 / √3.
+    // The variance of one uniform over 0..=4095 is (4096² − 1) / 12; the standard deviation of four is 4096 / √3.
     (f64::from(sum as u32) - 8190.0) * (1.732_050_8 / 4096.0)
 }
 
-/// e to a small power: the error stays below 1 % up to ±1 and below 10⁻⁵ within ±0.2, where noise lives.
+/// e to a small power: the error stays below 1 % up to ±1, and below 10⁻⁵ within ±0.2, the range of noise.
 #[inline]
 pub fn exp(x: f64) -> f64 {
     1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0))))
 }
 
-/// A sequence of values that belong to one key.
+/// A sequence of random values for one key.
 #[derive(Debug, Clone)]
 pub struct Stream {
     state: u64,
 }
 
 impl Stream {
-    /// The sequence of a key.
     pub fn of(key: u64) -> Stream {
         Stream { state: key }
     }
 
-    /// The next 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mix(self.state)
     }
 
-    /// The next number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         unit(self.bits())
     }
@@ -74,29 +71,27 @@ impl Stream {
         -(1.0 - self.unit()).ln() * mean
     }
 
-    /// The next number between two positive bounds, every factor equally likely.
+    /// The next number between two positive bounds, uniform in its logarithm.
     pub fn between(&mut self, [low, high]: [f64; 2]) -> f64 {
         low * (high / low).powf(self.unit())
     }
 }
 
-/// A value of mean 0 and standard deviation 1 that wanders with time, correlated over about one period: normal values
-/// on a grid, joined by lines that are scaled to keep the variance.
+/// A value with mean 0 and standard deviation 1 that varies over time, correlated over about one period: normal values
+/// on a grid, interpolated linearly and scaled to keep the variance.
 #[derive(Debug, Clone)]
 pub struct Wander {
     key: u64,
     period_ps: u64,
-    /// The interval of the grid that was asked for last, and the values at its ends.
+    /// The last used grid interval, and the values at its ends.
     known: Option<(u64, [f64; 2])>,
 }
 
 impl Wander {
-    /// The one of a key.
     pub fn new(key: u64, period_ps: u64) -> Wander {
         Wander { key, period_ps, known: None }
     }
 
-    /// The value at a time.
     pub fn at(&mut self, at_ps: u64) -> f64 {
         let (cell, inside) = (at_ps / self.period_ps, at_ps % self.period_ps);
         let [from, to] = match self.known {

@@ -1,4 +1,4 @@
-//! [`Scenario`]: the description of a simulated machine, from TOML, a matrix, or built in.
+//! [`Scenario`]: the description of a simulated machine, from TOML, from a matrix, or built in.
 
 use super::spec::{Spec, Variation};
 use super::structure::{Reported, Structure};
@@ -8,7 +8,7 @@ use coretalk_model::stats::Key;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A simulated machine: structure, true latencies, noise, and what goes wrong on it. Always valid.
+/// A simulated machine: structure, true latencies, noise and injected failures. Always valid.
 ///
 /// ```
 /// # use coretalk_measure::sim::Scenario;
@@ -21,37 +21,37 @@ pub struct Scenario {
     pub(super) spec: Spec,
 }
 
-/// What is wrong with the description of a simulated machine.
+/// An error in the description of a simulated machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
     /// Not TOML, an unknown key, or a value of the wrong type.
     #[error("read the scenario{}: {message}", at(line))]
     Syntax {
-        /// The line, counted from 1.
+        /// Line number, from 1.
         line: Option<usize>,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
-    /// A value that no machine can have.
+    /// An impossible value.
     #[error("read the scenario{}: `{key}` {problem}", at(line))]
     Value {
-        /// The line, counted from 1, where the key stands in the text itself.
+        /// Line number, from 1, if the key is in the text.
         line: Option<usize>,
         /// The key with its tables.
         key: String,
-        /// What is wrong with it, and what it may be.
+        /// The problem, and the possible values.
         problem: String,
     },
     /// `based_on` names no built-in scenario.
     #[error("base the scenario on `{name}`: unknown scenario (known: {})", builtin::NAMES.join(", "))]
     UnknownBase {
-        /// As typed.
+        /// The name as typed.
         name: String,
     },
-    /// A matrix that cannot stand for a machine.
+    /// A matrix that describes no machine.
     #[error("simulate the matrix: {problem}")]
     Matrix {
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         problem: String,
     },
 }
@@ -61,40 +61,40 @@ fn at(line: &Option<usize>) -> String {
 }
 
 impl Scenario {
-    /// The names of the built-in scenarios, in the order of reports.
+    /// Names of the built-in scenarios, in report order.
     pub fn names() -> &'static [&'static str] {
         &builtin::NAMES
     }
 
-    /// A built-in scenario.
+    /// A built-in scenario by name.
     pub fn builtin(name: &str) -> Option<Scenario> {
         builtin::spec(name).map(|spec| Scenario { spec })
     }
 
-    /// Reads a scenario. Every key has a default but `structure` and `latency_ns`, which may come from the built-in
-    /// scenario named by `based_on`; tables are merged key by key, lists replaced. Changed without a name of its own, it is
-    /// named after its base and its content: two machines that differ have different names.
+    /// Parses a scenario. Every key has a default except `structure` and `latency_ns`, which may come from the built-in
+    /// scenario in `based_on`; tables are merged by key, lists replaced. A changed scenario without a name is named
+    /// after its base and its content, so that different machines have different names.
     ///
     /// # Errors
-    /// [`ScenarioError`] names the line and key, what is wrong and what is possible.
+    /// [`ScenarioError`] names the line and key, the problem and the possibilities.
     pub fn from_toml(text: &str) -> Result<Scenario, ScenarioError> {
         let syntax = |error: toml::de::Error| ScenarioError::Syntax {
             line: error.span().map(|span| 1 + text[..span.start].matches('\n').count()),
             message: error.message().replace('\n', ", "),
         };
-        // Read for itself first: errors found here have a place in the text.
+        // The text itself is parsed first, so that errors have a line number.
         let mut spec: Spec = toml::from_str(text).map_err(syntax)?;
         if let Some(base) = spec.based_on.take() {
             let basis =
                 builtin::spec(&base).ok_or_else(|| ScenarioError::UnknownBase { name: base.clone() })?;
-            // Through text both ways: reading and writing tables in memory would be as much machine code once more.
+            // Converts through text both ways, since in-memory table conversion would add as much machine code again.
             let mut table: toml::Table = reread(&basis)?;
             let mut over: toml::Table = toml::from_str(text).map_err(syntax)?;
             over.remove("based_on");
             let is_named = over.contains_key("name");
             merge(&mut table, over);
             spec = reread(&table)?;
-            // What goes wrong on a machine makes no other machine of it: a run that broke off can go on.
+            // Injected failures do not change the machine, so an interrupted run can be continued without them.
             let sound = Spec { failures: basis.failures.clone(), ..spec.clone() };
             if !is_named && sound != basis {
                 spec.name = format!("{base}-{:08x}", digest(&sound));
@@ -108,12 +108,12 @@ impl Scenario {
         Ok(Scenario { spec })
     }
 
-    /// A machine whose true half round trips, in nanoseconds, are this matrix (row = initiator); a missing cell is
-    /// that of the other direction, else the median of all. It reports no structure, and its only noise is passing.
+    /// A machine with these true half round trips in nanoseconds (row = initiator); a missing cell takes the value of
+    /// the other direction, else the median of all. It reports no structure and has only temporary noise.
     ///
     /// # Errors
-    /// [`ScenarioError::Matrix`] for fewer than two or too many CPUs, a CPU named twice, no value at all, or a value
-    /// that is no positive time.
+    /// [`ScenarioError::Matrix`] for fewer than two or too many CPUs, a duplicate CPU, no value at all, or a value that
+    /// is no positive time.
     pub fn from_matrix(name: &str, matrix: Matrix<Option<f64>>) -> Result<Scenario, ScenarioError> {
         let fail = |problem: String| ScenarioError::Matrix { problem };
         let ids: Vec<u32> = matrix.cpus().iter().map(|cpu| cpu.0).collect();
@@ -152,7 +152,7 @@ impl Scenario {
         Ok(Scenario { spec })
     }
 
-    /// The whole scenario as TOML, every default spelled out: a start for one's own.
+    /// The whole scenario as TOML with every default, as a template.
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.spec).unwrap_or_else(|error| format!("# cannot be written as TOML: {error}\n"))
     }
@@ -162,29 +162,29 @@ impl Scenario {
         &self.spec.name
     }
 
-    /// Calls it by another name.
+    /// Renames the scenario.
     pub fn named(mut self, name: &str) -> Scenario {
         self.spec.name = name.to_owned();
         self
     }
 }
 
-/// Something as what its text says. What is wrong then has no place in the text that somebody wrote.
+/// Converts through TOML text. Errors have no line number, since this is not the user's text.
 fn reread<T: DeserializeOwned>(written: &impl Serialize) -> Result<T, ScenarioError> {
     let fail = |message: String| ScenarioError::Syntax { line: None, message: message.replace('\n', ", ") };
     let text = toml::to_string(written).map_err(|error| fail(error.to_string()))?;
     toml::from_str(&text).map_err(|error| fail(error.message().to_owned()))
 }
 
-/// What tells one changed scenario from another: of its content, so that the same changes have the same name whatever
-/// their files are called, and because the name of a file may be private.
+/// A digest of a changed scenario by its content: the same changes get the same name in any file, and the possibly
+/// private name of the file is not used.
 fn digest(spec: &Spec) -> u32 {
     let text = toml::to_string(spec).unwrap_or_default();
     let words: Vec<u64> = text.bytes().map(u64::from).collect();
     (Key::of(&words).bits(0) >> 32) as u32
 }
 
-/// Lays one table over another. A `structure` is replaced as a whole: keys of two kinds do not mix.
+/// Merges a table into another. A `structure` is replaced as a whole, since keys of two kinds do not mix.
 fn merge(under: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -198,7 +198,7 @@ fn merge(under: &mut toml::Table, over: toml::Table) {
     }
 }
 
-/// The line on which a key such as `noise.batch_sd` is set, by a plain look at the text.
+/// The line that sets a key such as `noise.batch_sd`, by a simple text search.
 fn line_of(text: &str, key: &str) -> Option<usize> {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
     let mut inside = String::new();

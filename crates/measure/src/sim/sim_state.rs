@@ -1,4 +1,4 @@
-//! [`SimState`]: a simulated machine as its trials see it; [`StateLine`]: which state it is in at a time.
+//! [`SimState`]: a simulated machine as its trials see it; and [`StateLine`]: its states over time.
 
 use super::clock::{CoreClocks, Counter};
 use super::noise::Contamination;
@@ -11,7 +11,7 @@ use coretalk_model::environment::Throttled;
 use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, TrialFailure};
 use std::sync::Mutex;
 
-/// Everything that trials read and none changes.
+/// Data that trials read and none changes.
 #[derive(Debug)]
 pub struct SimState {
     pub spec: Spec,
@@ -30,13 +30,12 @@ impl SimState {
             self.true_costs.transfer_ns(from, to, state, spin) * self.true_costs.home_factor(from, to, home)
         };
         match kernel.cost {
-            // A round trip is two hops, each so many transfers of the line and so many wait hints that overlap with
-            // nothing.
+            // A round trip is two hops, each with line transfers and the wait hints that do not overlap with them.
             Cost::PingPong { transfers_per_hop, spin, extra_hints_per_hop } => {
                 let hints_ns = extra_hints_per_hop * self.spec.costs.hint_ns;
                 2.0 * (transfers_per_hop * transfer(spin) + hints_ns)
             }
-            // One dependent read of what the other role dirtied. Nobody waits for the other, so no spin slows it down.
+            // One dependent read of a line that the other role dirtied, without a spinning role that slows it down.
             Cost::Chase { transfers_per_read } => transfer(Spin::Hinted) * transfers_per_read,
             // One message in one direction.
             Cost::Stamp { transfers_per_message } => {
@@ -45,13 +44,13 @@ impl SimState {
         }
     }
 
-    /// The key of everything that passes in a trial.
+    /// The key of all temporary effects in a trial.
     pub fn key(&self, assignment: &Assignment) -> u64 {
         let cpus = assignment.placement.iter().fold(0, |state, cpu| hash([state, u64::from(cpu.0)]));
         hash([self.seed, assignment.key, cpus])
     }
 
-    /// What spoils a trial with these spans this once.
+    /// The contamination of a trial with these spans, if any.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
         if self.spec.noise.bad_share == 0.0 {
             return None;
@@ -60,7 +59,6 @@ impl SimState {
         Contamination::of_trial(&self.spec.noise, self.key(assignment), runs)
     }
 
-    /// The home of the lines of a span.
     pub fn home(&self, choice: HomeChoice, placement: &[CpuId]) -> Option<Home> {
         match choice {
             HomeChoice::Node(home) => self.true_costs.has_node(home).then_some(home),
@@ -93,12 +91,12 @@ impl SimState {
         placement.iter().copied().find(|&cpu| self.away(cpu, at).is_some())
     }
 
-    /// Whether a quota stops the process within a span of time: of series, whose single stops are not followed.
+    /// Whether a quota stops the process within a span, for series, which do not simulate single stops.
     pub fn is_stopped_between(&self, from: Picos, until: Picos) -> bool {
         self.throttled(until).times > self.throttled(from).times
     }
 
-    /// What a quota did up to a time.
+    /// Throttling by a quota up to a time.
     pub fn throttled(&self, until: Picos) -> Throttled {
         let of = |stall: &Stall| {
             let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));
@@ -114,7 +112,7 @@ impl SimState {
         quotas.fold(Throttled { seconds: Some(0.0), ..Throttled::default() }, Throttled::and)
     }
 
-    /// Why a CPU is away at a time.
+    /// The reason why a CPU is absent at a time, if it is.
     pub fn away(&self, cpu: CpuId, at: Picos) -> Option<Absence> {
         let ms = |ms: u32| Picos::from_ms(u64::from(ms));
         let is_away = |away: &&Away| {
@@ -123,7 +121,7 @@ impl SimState {
         self.spec.failures.departures.iter().find(is_away).map(|away| away.why)
     }
 
-    /// The first of these CPUs that is away at the beginning of a span or leaves in it, and when.
+    /// The first of these CPUs that is absent at the start of a span or is lost in it, with the time.
     pub fn first_away(&self, cpus: &[CpuId], from: Picos, until: Picos) -> Option<(CpuId, Picos)> {
         let at_once = cpus.iter().map(|&cpu| (cpu, from)).find(|&(cpu, from)| self.away(cpu, from).is_some());
         let leaves = |away: &Away| (away.cpu, Picos::from_ms(u64::from(away.at_ms)));
@@ -136,20 +134,18 @@ impl SimState {
     }
 }
 
-/// Lines of a span, not places.
+/// Lines, not places, of a span.
 pub fn lines(order: &SpanOrder) -> u32 {
     order.lines.saturating_mul(order.kernel.lines_per_place)
 }
 
-/// A stretch of time in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     pub state: usize,
     pub until: Picos,
 }
 
-/// The states of a machine along its time: a chain of stretches that depends on the seed alone, made as far as
-/// somebody looked.
+/// The states of a machine over time: a chain of stretches that depends on the seed alone, extended on demand.
 #[derive(Debug)]
 pub struct StateLine {
     states: Vec<State>,
@@ -162,12 +158,11 @@ impl StateLine {
         StateLine { states, key: hash([seed, 0x57A7E]), known: Mutex::new(Vec::new()) }
     }
 
-    /// The stretch that holds this time.
     pub fn at(&self, time: Picos) -> Stretch {
         if self.states.is_empty() {
             return Stretch { state: 0, until: Picos(u64::MAX) };
         }
-        // A poisoned lock still guards a whole chain: stretches are appended one by one.
+        // The chain in a poisoned lock is still valid: stretches are appended one by one.
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while known.last().is_none_or(|last| last.until <= time) {
             let next = self.next(known.len(), known.last().copied());
@@ -183,7 +178,7 @@ impl StateLine {
             Some(last) => (self.successor(last.state, stream.unit()), last.until),
         };
         let mean = self.states[state].dwell_ms * 1e6;
-        // At least a twentieth of the mean: endlessly many stretches of no length would never end.
+        // At least a twentieth of the mean, so that the chain always advances.
         let dwell = stream.exponential(mean).max(mean / 20.0);
         Stretch { state, until: from + Picos::from_ns(dwell) }
     }

@@ -1,35 +1,36 @@
-//! The pattern of a ring between two semaphores whose every call takes a lock, both sides running beside each other:
-//! step by step and line by line, since what they do to each other's locks is most of what such a queue costs.
+//! The pattern of a ring between two semaphores where every call takes a lock and both sides run concurrently.
+//! Simulated step by step and line by line, since contention for each other's locks is most of the cost of such a
+//! queue.
 //!
-//! Each semaphore is two lines, its lock and its counts. A side that looks at a line gets a copy of it, one that writes
-//! takes it away; requests for one line are served one after another.
+//! Each semaphore is two lines, its lock and its counts. A reader gets a copy of a line, and a writer takes it away;
+//! requests for one line are served one after another.
 
 use super::stream::{Begun, Passed, Schedule};
 use crate::queues::slim::{POLLS, Rest, Rests};
 
-/// What the machine does for one step.
+/// Costs of the machine per step.
 #[derive(Debug, Clone, Copy)]
 pub struct SlimFlow {
-    /// Messages that wait when the queue is full.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// A line from one CPU to the other.
+    /// Line transfer between the two CPUs.
     pub transfer_ns: f64,
-    /// Lines that each message moves.
+    /// Line transfers per message.
     pub message_lines: f64,
-    /// Instructions of one call of a semaphore whose lines are at hand.
+    /// Instruction time of one semaphore call with cached lines.
     pub call_ns: f64,
-    /// A wait hint.
+    /// One wait hint.
     pub hint_ns: f64,
-    /// A system call that finds nothing to do, as a yield on a CPU that nobody else wants.
+    /// A system call without effect, such as a yield on an uncontended CPU.
     pub yield_ns: f64,
-    /// From the waker's call until who slept runs again.
+    /// Time from the waker's call until the sleeper runs again.
     pub wake_ns: f64,
-    /// What waking costs the waker.
+    /// Cost of a wake-up for the waker.
     pub waker_ns: f64,
 }
 
 impl SlimFlow {
-    /// What a rest takes.
+    /// Duration of the pause after a poll.
     pub fn rest_ns(&self, poll: u32) -> f64 {
         match Rests::of(self.hint_ns).after(poll) {
             Rest::Hints(hints) => f64::from(hints) * self.hint_ns,
@@ -37,19 +38,19 @@ impl SlimFlow {
         }
     }
 
-    /// From the first look at nothing to the first yield.
+    /// Time from the first unsuccessful poll to the first yield.
     pub fn unyielding_ns(&self) -> f64 {
         let rests = Rests::of(self.hint_ns);
         (0..POLLS).take_while(|&poll| rests.after(poll) != Rest::Yield).map(|poll| self.rest_ns(poll)).sum()
     }
 
-    /// All looks, until the sleep.
+    /// Time of all polls before the sleep.
     pub fn looks_ns(&self) -> f64 {
         (0..POLLS).map(|poll| self.rest_ns(poll)).sum()
     }
 }
 
-/// Who has a line.
+/// The holder of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Only(usize),
@@ -59,7 +60,7 @@ enum Holder {
 #[derive(Debug, Clone, Copy)]
 struct Line {
     holder: Holder,
-    /// When the transfer on the way is over.
+    /// End of the current transfer.
     there_ns: f64,
 }
 
@@ -68,7 +69,7 @@ impl Line {
         Line { holder: Holder::Only(role), there_ns: 0.0 }
     }
 
-    /// When a side that wants to read it then has a copy.
+    /// Time at which a reading side gets a copy.
     fn read(&mut self, role: usize, now_ns: f64, transfer_ns: f64) -> f64 {
         if self.holder == Holder::Only(1 - role) {
             self.there_ns = self.there_ns.max(now_ns) + transfer_ns;
@@ -77,7 +78,7 @@ impl Line {
         now_ns.max(self.there_ns)
     }
 
-    /// When a side that wants to write it then may.
+    /// Time at which a writing side gets the line.
     fn write(&mut self, role: usize, now_ns: f64, transfer_ns: f64) -> f64 {
         if self.holder != Holder::Only(role) {
             self.there_ns = self.there_ns.max(now_ns) + transfer_ns;
@@ -97,44 +98,44 @@ struct Semaphore {
     sleeps: bool,
 }
 
-/// What a side does next.
+/// The next step of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Looks whether there is a permit, for so many times already.
+    /// Polls for a permit, after this many polls.
     Look(u32),
-    /// Takes the lock of the semaphore that it waits for, or of the one that it releases.
+    /// Takes the lock of the semaphore that it waits for or releases.
     Lock { releases: bool },
-    /// Has that lock and writes the counts.
+    /// Holds that lock and writes the counts.
     Inside { releases: bool },
-    /// Gives the lock back.
+    /// Releases the lock.
     Unlock { releases: bool },
-    /// Moves the message, and looks for the lock of what it releases.
+    /// Moves the message, and reads the lock of the semaphore that it releases.
     Move,
-    /// Until it is pulsed.
+    /// Sleeps until it is pulsed.
     Asleep,
 }
 
 struct Simulation<'a> {
     flow: &'a SlimFlow,
-    /// Free places, which the producer waits for, and items.
+    /// Free slots, which the producer waits for, and items.
     semaphores: [Semaphore; 2],
     steps: [Step; 2],
     at_ns: [f64; 2],
-    /// By how much everything of the current message takes longer than usual.
+    /// Noise factor on all costs of the current message.
     factor: [f64; 2],
     begun: Begun,
     passed: Passed,
 }
 
-/// What differs from message to message.
+/// Costs that differ between messages.
 pub struct SlimCosts<'a> {
-    /// What the next message costs a role by itself.
+    /// A role's own work on the next message.
     pub work: &'a mut dyn FnMut(usize) -> f64,
-    /// By how much its other costs differ from the usual.
+    /// Noise factor on its other costs.
     pub factor: &'a mut dyn FnMut() -> f64,
 }
 
-/// Lets messages pass until `more` has seen enough, none sent before it is due.
+/// Simulates while `more` returns true; no message is sent before it is due.
 pub fn run_while(
     flow: &SlimFlow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -174,7 +175,7 @@ pub fn run_while(
         match was {
             Step::Move if role == 1 => simulation.begun.received(simulation.passed.elapsed_ns, schedule),
             Step::Unlock { releases: true } => {
-                // The message is over: the next one.
+                // The message is complete; the side begins the next one.
                 let work_ns = (costs.work)(role);
                 if role == 0 {
                     simulation.at_ns[0] = simulation.begun.next(simulation.at_ns[0], schedule);
@@ -190,11 +191,11 @@ pub fn run_while(
 }
 
 impl Simulation<'_> {
-    /// Lets a side take its step.
+    /// Simulates one step of a side.
     fn step(&mut self, role: usize) {
         let (flow, now_ns, factor) = (self.flow, self.at_ns[role], self.factor[role]);
         let transfer_ns = flow.transfer_ns * factor;
-        // Each waits for a semaphore of its own and releases the one that the other waits for.
+        // Each side waits for its own semaphore and releases the other's.
         let of = |releases: bool| if releases { 1 - role } else { role };
         let (at_ns, next) = match self.steps[role] {
             Step::Look(looked) => {
@@ -212,7 +213,7 @@ impl Simulation<'_> {
             Step::Lock { releases } => {
                 let semaphore = &mut self.semaphores[of(releases)];
                 if semaphore.locked {
-                    // Looks at the lock until it is free, then tries again.
+                    // Polls the lock until it is free, then tries again.
                     let seen_ns = semaphore.lock.read(role, now_ns, transfer_ns);
                     (seen_ns + flow.hint_ns, Step::Lock { releases })
                 } else {
@@ -238,7 +239,7 @@ impl Simulation<'_> {
                 let semaphore = &mut self.semaphores[1 - role];
                 let mut written_ns = semaphore.counts.write(role, now_ns, transfer_ns);
                 if std::mem::take(&mut semaphore.sleeps) {
-                    // It wakes up with the lock still held, and has to take it.
+                    // The waiter wakes up while the lock is held, and has to take it.
                     self.steps[1 - role] = Step::Lock { releases: false };
                     self.at_ns[1 - role] = written_ns + flow.wake_ns;
                     written_ns += flow.waker_ns;
@@ -257,7 +258,7 @@ impl Simulation<'_> {
                 let moved_ns = now_ns + flow.message_lines * transfer_ns;
                 self.passed.messages += u64::from(role == 1);
                 self.passed.elapsed_ns = moved_ns;
-                // Where the lock is stands among the counts.
+                // The reference to the lock is stored with the counts.
                 let found_ns = self.semaphores[1 - role].counts.read(role, moved_ns, transfer_ns);
                 (found_ns, Step::Lock { releases: true })
             }
@@ -296,12 +297,12 @@ mod tests {
             for work in [[5_000.0, 10.0], [10.0, 5_000.0]] {
                 let passed = run(&SlimFlow { capacity, ..FLOW }, 2_000, work);
                 let per_message_ns = passed.elapsed_ns / passed.messages as f64;
-                // The line transfers of a message, and what the other side is woken for or rests too long, come on top.
+                // Plus the line transfers of a message, and wake-ups and overlong pauses of the other side.
                 assert!(
                     (5_000.0..6_500.0).contains(&per_message_ns),
                     "{capacity} {work:?}: {per_message_ns}"
                 );
-                // The faster side waits for nearly each message.
+                // The faster side waits for almost every message.
                 let waits = if work[0] > work[1] { passed.empty } else { passed.full };
                 assert!(waits >= passed.messages - capacity - 2, "{passed:?}");
             }
@@ -310,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_wait_longer_than_all_looks_is_slept_and_a_shorter_one_is_not() {
-        // 10 + 65 rests with hints, 65 yields: 160 + 56 … some 25 µs.
+        // 10 + 65 pauses with hints, 65 yields: 160 + 56 … about 25 µs.
         let looks_ns = FLOW.looks_ns();
         let sleeps = |producer_ns: f64| run(&FLOW, 500, [producer_ns, 0.0]).sleeps;
         assert_eq!(sleeps(0.8 * looks_ns), [0, 0]);
@@ -321,7 +322,7 @@ mod tests {
 
     #[test]
     fn with_one_place_a_hand_over_is_a_number_of_lines() {
-        // Nothing else costs anything: hints, instructions and messages take no time.
+        // Only line transfers cost time.
         let flow = SlimFlow { hint_ns: 1e-3, transfer_ns: 100.0, ..FLOW };
         let passed = run(&flow, 1_000, [0.0; 2]);
         let lines = passed.elapsed_ns / 1_000.0 / 100.0;

@@ -1,35 +1,35 @@
-//! The pattern of a creation: one role makes another, which runs, ends, and is waited for.
+//! The pattern of a creation: one role creates another, which runs and ends while the creator waits for it.
 
 use crate::pricing::Pricing;
 
-/// What one creation does, in events of the machine.
+/// The cost of one creation in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpawnCost {
     /// System calls of the creator until the creation returns.
     pub calls: f64,
-    /// Core cycles of the creator until it returns, …
+    /// Core cycles of the creator until the creation returns.
     pub cycles: f64,
-    /// … of which so much has passed when the new one can run.
+    /// Share of these cycles after which the created role can run.
     pub ready: f64,
-    /// Core cycles of the new one before its first statement.
+    /// Core cycles of the created role before its first statement.
     pub begin_cycles: f64,
-    /// Core cycles of its end, and system calls of those who wait for it.
+    /// Core cycles of its end, and system calls of the waiting creator.
     pub end_cycles: f64,
 }
 
-/// One creation, in nanoseconds since it began.
+/// Durations of one creation, in nanoseconds since its start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpawnEvent {
-    /// Until the creator goes on.
+    /// Until the creator continues.
     pub cost_ns: f64,
-    /// Until the first statement of the new one.
+    /// Until the first statement of the created role.
     pub latency_ns: f64,
-    /// Until the creator knows that it has ended.
+    /// Until the creator knows that the created role has ended.
     pub join_ns: f64,
 }
 
-/// What one creation takes, without noise, after the new one's CPU has been idle for `idle_ns`: role 0 creates, on the
-/// CPU of role 1, or on another of its own kind where there is no role 1.
+/// Prices one creation without noise, after the created role's CPU has been idle for `idle_ns`: role 0 creates, on the
+/// CPU of role 1, or on another of its own kind without role 1.
 pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());
@@ -39,7 +39,7 @@ pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEv
     let begin_ns = cost.begin_cycles * stage.cycle_ns(created.unwrap_or(creator));
     let end_ns = cost.end_cycles * stage.cycle_ns(created.unwrap_or(creator)) + 2.0 * costs.syscall_ns;
     if created == Some(creator) {
-        // The new one gets the CPU when the creator waits for it.
+        // The created role gets the CPU when the creator waits for it.
         let latency_ns = cost_ns + costs.switch_ns + begin_ns;
         return SpawnEvent { cost_ns, latency_ns, join_ns: latency_ns + end_ns + costs.switch_ns };
     }
@@ -47,12 +47,12 @@ pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEv
     let start_ns = costs.wake_ns + stage.idle_exit_ns(idle_ns) + lines_ns;
     let latency_ns = cost.ready * cost_ns + start_ns + begin_ns;
     let ended_ns = latency_ns + end_ns;
-    // Whoever sleeps until then has to be woken.
+    // The creator sleeps until then and has to be woken.
     let join_ns = ended_ns.max(cost_ns) + costs.wake_ns + stage.idle_exit_ns(0.0);
     SpawnEvent { cost_ns, latency_ns, join_ns }
 }
 
-/// Performs one creation with everything that the scenario adds.
+/// Performs one creation with the scenario's noise.
 pub fn perform(stage: &mut dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     stage.pass(idle_ns);
     let bare = price(stage, cost, idle_ns);

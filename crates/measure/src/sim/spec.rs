@@ -1,4 +1,4 @@
-//! [`Spec`]: everything that a scenario file can say, with its defaults.
+//! [`Spec`]: the contents of a scenario file, with defaults.
 
 use super::structure::{Reported, Structure};
 use crate::pricing::{Arch, Costs};
@@ -6,25 +6,24 @@ use coretalk_model::{Absence, CpuId, CpuSet, Relation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Everything a scenario file can say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// A built-in scenario to start from; never set in a scenario that was read.
+    /// A built-in scenario to start from; never set after reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub based_on: Option<String>,
     pub name: String,
-    /// What belongs to the machine: CPU and pair factors, slices, better homes, clock offsets, defects.
+    /// Seed of the hardware: CPU and pair factors, slices, better homes, clock offsets, defects.
     pub hardware_seed: u32,
     pub arch: Arch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// What the machine says of its structure.
+    /// The topology that the machine reports.
     pub reported: Reported,
     pub structure: Structure,
-    /// Half round trip of a line transfer by what the pair truly shares.
+    /// Half round trip of a line transfer by true relation.
     pub latency_ns: BTreeMap<Relation, f64>,
-    /// By how much a spin without wait hint is slower; 1 where not named.
+    /// Slowdown of spins without a wait hint, by relation; 1 by default.
     pub eager_penalty: BTreeMap<Relation, f64>,
     pub variation: Variation,
     pub homes: Homes,
@@ -41,27 +40,27 @@ pub struct Spec {
     pub failures: Failures,
 }
 
-/// What differs for good between CPUs, pairs and lines; standard deviations are relative.
+/// Permanent differences between CPUs, pairs and lines; standard deviations are relative.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Variation {
     pub cpu_sd: f64,
     pub pair_sd: f64,
-    /// Of the 16 slices; their mean is exactly 1 for every pair and home.
+    /// Between the 16 slices; their mean is exactly 1 for every pair and home.
     pub line_sd: f64,
-    /// Of one direction against the other: seen by `one-way` only, it cancels in a round trip.
+    /// Between the two directions: visible only in `one-way`, cancels in a round trip.
     pub asymmetry_sd: f64,
-    /// Share of pairs that are slower for good, by 1.3 to 2.
+    /// Share of pairs that are permanently slower by 1.3 to 2.
     pub defect_share: f64,
 }
 
-/// What the memory node of the lines does to a transfer.
+/// Effect of the lines' memory node on a transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Homes {
-    /// Pairs across nodes: worse home against better.
+    /// For pairs across nodes: the worse home relative to the better one.
     pub penalty: f64,
-    /// Lines on a node where neither CPU is.
+    /// For lines on a node of neither CPU.
     pub remote: f64,
 }
 
@@ -72,13 +71,13 @@ pub struct Counter {
     pub hz: f64,
     /// Smallest visible step in ticks.
     pub step_ticks: u32,
-    /// Cost of a start-stop pair of reads, contained in every sample.
+    /// Cost of a start-stop pair of reads, included in every sample.
     pub cost_ns: f64,
-    /// Standard deviation of the CPUs' offsets: seen by `one-way` only.
+    /// Standard deviation of the CPUs' offsets; visible only in `one-way`.
     pub offset_sd_ns: f64,
 }
 
-/// The clock of the cores; latency goes with its inverse.
+/// The clock of the cores; latency is inversely proportional to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoreClock {
@@ -86,10 +85,10 @@ pub struct CoreClock {
     pub slow_class_ghz: f64,
     pub drift_sd: f64,
     pub drift_ms: f64,
-    /// Share of time that a CPU spends a frequency step lower, 50 ms at a time.
+    /// Share of time that a CPU spends one frequency step lower, 50 ms at a time.
     pub step_share: f64,
     pub step_factor: f64,
-    /// Heat or a power limit holds all cores back from a time on.
+    /// Thermal or power throttling of all cores from a time on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_back: Option<HeldBack>,
 }
@@ -98,36 +97,36 @@ pub struct CoreClock {
 #[serde(deny_unknown_fields)]
 pub struct HeldBack {
     pub from_ms: u32,
-    /// Of the clock before.
+    /// Relative to the clock before.
     pub factor: f64,
 }
 
-/// What passes; keyed by the seed of the run.
+/// Temporary effects, keyed by the seed of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Noise {
     pub batch_sd: f64,
-    /// Of a single round trip, for events.
+    /// Of single round trips, for events.
     pub event_sd: f64,
     pub spike_share: f64,
     pub spike_factor: [f64; 2],
-    /// Correlated from batch to batch: lag-1 correlation and standard deviation.
+    /// Correlated noise between batches: lag-1 correlation and standard deviation.
     pub ar_rho: f64,
     pub ar_sd: f64,
-    /// Slow drift of all latencies that no evidence shows.
+    /// Slow drift of all latencies without evidence.
     pub drift_sd: f64,
     pub drift_ms: f64,
-    /// Share of trials contaminated as a whole or on one run of lines; gone the next time.
+    /// Share of contaminated trials, as a whole or on one run of lines; a repetition is clean.
     pub bad_share: f64,
     pub bad_factor: [f64; 2],
-    /// Added per further pair of a round.
+    /// Slowdown per additional pair of a round.
     pub parallel_bias: f64,
     /// Share of time that the sibling of a core (or the neighbour of a vCPU) is busy, 50 ms at a time.
     pub sibling_share: f64,
     pub sibling_factor: [f64; 2],
 }
 
-/// Something that holds up a CPU now and then.
+/// A recurring hold-up of CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
@@ -136,10 +135,10 @@ pub struct Stall {
     pub us: [f64; 2],
     pub rhythm: Rhythm,
     pub seen_as: Evidence,
-    /// When it begins; at once where nothing is said.
+    /// Start time; at once by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ms: Option<u32>,
-    /// The CPUs that it happens to; all where nothing is said.
+    /// Affected CPUs; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
 }
@@ -151,7 +150,7 @@ pub enum Rhythm {
     Periodic,
 }
 
-/// Which counter of the system rises.
+/// The system's counter that records a stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
@@ -162,24 +161,24 @@ pub enum Evidence {
     Nothing,
 }
 
-/// One of the states between which the machine moves as a whole; what it does not name stays as it is.
+/// One of the states between which the whole machine moves; values that it does not set are unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub name: String,
-    /// How likely it is the next one.
+    /// Relative probability of being the next state.
     pub weight: f64,
-    /// How long it lasts on average.
+    /// Mean duration.
     pub dwell_ms: f64,
-    /// Scales the differences between lines.
+    /// Factor on the differences between lines.
     #[serde(default = "one")]
     pub line_scale: f64,
     #[serde(default)]
     pub latency_ns: BTreeMap<Relation, f64>,
-    /// Latency of kernels that spin without wait hint.
+    /// Latency of kernels that spin without a wait hint.
     #[serde(default)]
     pub eager_ns: BTreeMap<Relation, f64>,
-    /// The host has put the CPUs onto one core: they share its units.
+    /// The host has put the CPUs onto one core, whose units they share.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_core: bool,
 }
@@ -188,7 +187,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// Which CPUs the process may use; all where it is silent.
+/// The CPUs that the process may use; all by default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allowed {
@@ -196,59 +195,59 @@ pub struct Allowed {
     pub cpuset: Option<CpuSet>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<CpuSet>,
-    /// What the kernel keeps from its scheduler (`isolcpus`): allowed, and not in the mask that programs inherit.
+    /// CPUs isolated from the scheduler (`isolcpus`): allowed, but not in the inherited mask.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub isolated: CpuSet,
 }
 
-/// What goes wrong, for tests of everything that has to survive it.
+/// Injected failures, for tests of robustness.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Failures {
-    /// The system refuses these CPUs when workers are engaged.
+    /// CPUs that refuse workers.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub refuse_pin: CpuSet,
-    /// A real-time priority or niceness that is asked for is refused.
+    /// Refuses a requested real-time priority or niceness.
     pub refuse_priority: bool,
-    /// Trials on these CPUs never end by themselves.
+    /// CPUs on which trials never end by themselves.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub hang: CpuSet,
-    /// When a trial that hangs is given up.
+    /// Time after which a hanging trial is given up.
     pub hang_limit_ms: u32,
-    /// The threads of these CPUs die.
+    /// CPUs whose threads die.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub die: CpuSet,
-    /// The two sides count different numbers of hand-overs where one of these CPUs takes part.
+    /// CPUs with which the two sides count different numbers of hand-offs.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub miscount: CpuSet,
-    /// Until then; for ever where it is not said.
+    /// End of the miscounts; never by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miscount_until_ms: Option<u32>,
-    /// Something else keeps the machine busy when the run begins.
+    /// Another program keeps the machine busy when the run begins.
     pub busy: bool,
-    /// Share of the CPUs that other programs take while something is measured, as the accounts of the system would say.
+    /// Share of the CPUs that other programs use during measurements, by the system's accounting.
     pub others: f64,
-    /// CPUs that go away, and may come back.
+    /// CPUs that are lost, and may come back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub departures: Vec<Away>,
-    /// The counter jumps.
+    /// A jump of the counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStep>,
-    /// The run is interrupted, as by a signal.
+    /// Time at which the run is interrupted, as by a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_at_ms: Option<u32>,
 }
 
-/// A CPU that is away for a while.
+/// The absence of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Away {
     pub cpu: CpuId,
     pub at_ms: u32,
-    /// For ever where it is not said.
+    /// Return; never by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_ms: Option<u32>,
-    /// What the system says of it.
+    /// The reason that the system reports.
     #[serde(default = "offline")]
     pub why: Absence,
 }

@@ -1,4 +1,4 @@
-//! [`SimStage`]: what a trial of a series sees of a simulated machine: prices, noise, and time that passes.
+//! [`SimStage`]: a series trial's view of a simulated machine: prices, noise, and virtual time.
 
 use super::external::{self, Simulated};
 use super::rng::{Stream, exp, hash, normal};
@@ -11,8 +11,8 @@ use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
 
-/// A trial of a series while it runs on a simulated machine. Every random value comes from the seed of the run, the
-/// key of the order and the placement.
+/// A series trial on a simulated machine. Random values derive from the seed of the run, the key of the order and the
+/// placement.
 #[derive(Debug)]
 pub struct SimStage<'a> {
     sim: &'a SimState,
@@ -22,14 +22,14 @@ pub struct SimStage<'a> {
     stalls: Stalls<'a>,
     stream: Stream,
     noisy: bool,
-    /// What the other trials of the moment do to this one.
+    /// Slowdown by the concurrent trials.
     crowd: f64,
     /// Whether CPUs stay out of idle states.
     awake: bool,
     roles: Vec<RoleEvidence>,
 }
 
-/// Performs one pass of one of so many trials at the same time; says how long it took whatever came out.
+/// Performs one pass of one of `active` concurrent trials; returns its duration even if it failed.
 pub fn perform(
     sim: &SimState,
     order: &TrialOrder<'_>,
@@ -107,7 +107,7 @@ impl<'a> SimStage<'a> {
         }
     }
 
-    /// Without noise, stalls and drift.
+    /// A stage without noise, stalls and drift.
     pub(super) fn bare(sim: &'a SimState, placement: &'a [CpuId]) -> SimStage<'a> {
         SimStage {
             sim,
@@ -138,10 +138,10 @@ impl<'a> SimStage<'a> {
         self.crowd * self.sim.true_costs.transfer_ns(from, to, state, spin) / clock
     }
 
-    /// Prices a trial of this program, or of a runtime.
+    /// Prices a trial of this program or of a runtime.
     ///
     /// # Errors
-    /// [`TrialFailure`] says why the pass has nothing to say.
+    /// [`TrialFailure`] says why the pass has no result.
     pub fn simulate(&mut self, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let seed = self.noisy.then_some(self.sim.seed);
         let Simulated { observed, factor } = external::simulate(self, seed, order)?;

@@ -1,17 +1,17 @@
-//! [`Stalls`]: what holds up the CPUs of one trial, and the evidence it leaves.
+//! [`Stalls`]: hold-ups of the CPUs of one trial, and the evidence that they leave.
 
 use super::rng::{Stream, hash, unit};
 use super::spec::{ClockStep, Evidence, Rhythm, Stall};
 use crate::pricing::HeldAs;
 use coretalk_model::{CpuId, Disturbance, Picos};
 
-/// The stalls of one trial, in the time since it began.
+/// The stalls of one trial; times are relative to its start.
 #[derive(Debug)]
 pub struct Stalls<'a> {
     sources: Vec<Source<'a>>,
-    /// The soonest of all.
+    /// The earliest next stall.
     next_ns: f64,
-    /// When the counter jumps, and by how much.
+    /// Time and size of the next jump of the counter.
     jump: Option<(f64, f64)>,
     switches: u32,
     steal_ns: f64,
@@ -42,14 +42,14 @@ impl<'a> Stalls<'a> {
                 let mean_ns = 1e9 / stall.per_second;
                 let next_ns = match stall.rhythm {
                     Rhythm::Random => stream.exponential(mean_ns),
-                    // Ticks belong to the time line of the machine, each CPU with its own phase.
+                    // Ticks follow the machine's clock, with a phase for each CPU.
                     Rhythm::Periodic => {
                         let phase = unit(hash([index as u64, u64::from(cpu.0)]));
                         let into = (started.ns() / mean_ns + phase).fract();
                         (1.0 - into) * mean_ns
                     }
                 };
-                // What has not begun yet begins in the middle of the trial.
+                // A stall with a later start begins during the trial.
                 let wait_ns = begins.saturating_sub(started).ns();
                 sources.push(Source { stall, stream, next_ns: wait_ns + next_ns });
             }
@@ -63,12 +63,12 @@ impl<'a> Stalls<'a> {
         all
     }
 
-    /// When something happens next, in ns since the trial began.
+    /// Time of the next stall, in ns since the trial began.
     pub fn next_ns(&self) -> f64 {
         self.next_ns
     }
 
-    /// What happened up to this time: how long the CPUs stood still, and by how much the counter jumped besides.
+    /// Removes the stalls up to this time and returns their total duration and the jump of the counter.
     pub fn take(&mut self, elapsed_ns: f64) -> StallEffect {
         let mut held = StallEffect { ns: 0.0, jump_ns: 0.0 };
         if let Some((_, by_ns)) = self.jump.take_if(|(at_ns, _)| *at_ns <= elapsed_ns) {
@@ -95,7 +95,7 @@ impl<'a> Stalls<'a> {
         held
     }
 
-    /// Every single one up to a time, in the order of their sources.
+    /// Every single stall up to a time, grouped by source.
     pub fn each(&mut self, until_ns: f64) -> Vec<(f64, HeldAs)> {
         let mut each = Vec::new();
         for source in &mut self.sources {
@@ -120,7 +120,7 @@ impl<'a> Stalls<'a> {
         each
     }
 
-    /// What the counters of the system say about it.
+    /// The evidence in the system's counters.
     pub fn evidence(&self) -> Disturbance {
         Disturbance {
             involuntary_switches: Some(self.switches),
@@ -137,7 +137,6 @@ impl<'a> Stalls<'a> {
     }
 }
 
-/// What a stall did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StallEffect {
     pub ns: f64,

@@ -1,82 +1,82 @@
-//! The pattern of a queue: one role puts messages in, another takes them out, each waiting when it must. Simulated
-//! event by event; nothing here knows the closed formulas that check it.
+//! The pattern of a queue: one role sends messages, another receives them, each waiting when it must. Simulated event
+//! by event, independently of the closed formulas that check it.
 
 use std::collections::VecDeque;
 
-/// What the machine and the queue do for each message.
+/// Costs of the machine and the queue per message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
-    /// Messages that wait when the queue is full.
+    /// Capacity in messages.
     pub capacity: u64,
     /// Both roles share one CPU.
     pub one_cpu: bool,
-    /// How a role waits.
+    /// The way of waiting.
     pub waiting: Waiting,
-    /// From one thread to another on one CPU.
+    /// Thread switch on one CPU.
     pub switch_ns: f64,
-    /// How long a role that only looks keeps a shared CPU.
+    /// Quantum: time for which a spinning role keeps a shared CPU.
     pub slice_ns: f64,
-    /// From a message put in (or a place given back) until a role that looks has seen it.
+    /// Time until a polling role sees a message sent or a slot given back.
     pub sight_ns: f64,
-    /// What looking at the other side costs producer and consumer, when what is known of it has run out.
+    /// Cost for producer and consumer to read the other side's index, when their cached copy is used up.
     pub look_ns: [f64; 2],
 }
 
-/// How a role waits.
+/// The way in which a role waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Waiting {
-    /// It looks until it can go on.
+    /// It spins.
     Awake,
-    /// It looks for a while, then sleeps.
+    /// It polls for a while, then sleeps.
     Asleep {
-        /// How long it looks first.
+        /// Time of polling.
         looks_ns: f64,
-        /// From the waker's call until it runs again.
+        /// Time from the waker's call until it runs again.
         wake_ns: f64,
-        /// What waking costs the waker.
+        /// Cost of a wake-up for the waker.
         waker_ns: f64,
     },
-    /// On a shared CPU: it looks for a while, then offers the CPU to others and looks again.
+    /// On a shared CPU: it polls for a while, then alternates between yields and polls.
     Yielding {
-        /// How long it looks before it does.
+        /// Time of polling before a yield.
         looks_ns: f64,
     },
 }
 
-/// When messages are due and what becomes of them.
+/// The due times of messages and the receiver of their results.
 pub struct Schedule<'a> {
-    /// When the message of this number is meant to be sent; 0 where they are sent as fast as they go.
+    /// Due time of a message by its number; 0 at full speed.
     pub due_ns: &'a dyn Fn(u64) -> f64,
-    /// Hears of each message that was received.
+    /// Called for each received message.
     pub each: &'a mut dyn FnMut(Timed),
 }
 
-/// What happened.
+/// The result of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Passed {
-    /// Messages taken out.
+    /// Received messages.
     pub messages: u64,
-    /// Time until then.
+    /// Elapsed time.
     pub elapsed_ns: f64,
-    /// How often the producer found it full.
+    /// Number of times that the producer found the queue full.
     pub full: u64,
-    /// How often the consumer found it empty.
+    /// Number of times that the consumer found it empty.
     pub empty: u64,
-    /// How often producer and consumer gave their CPU away.
+    /// Voluntary switches of producer and consumer.
     pub sleeps: [u64; 2],
-    /// How often it was taken from them.
+    /// Involuntary switches of producer and consumer.
     pub preempted: [u64; 2],
-    /// CPU time of producer and consumer, looking included.
+    /// CPU time of producer and consumer, including polls.
     pub busy_ns: [f64; 2],
 }
 
-/// Lets so many messages pass. `work` says what the next message costs a role (0 produces, 1 consumes) by itself, in
-/// nanoseconds; a message leaves its place before it is worked on.
+/// Simulates this many messages. `work` returns the time in nanoseconds of a role's own work on the next message (0
+/// produces, 1 consumes); a message leaves its slot before the work on it.
 pub fn run(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
     run_while(flow, &mut |passed| passed.messages < messages, work)
 }
 
-/// The same until `more` has seen enough.
+/// Simulates while `more` returns true.
 pub fn run_while(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -85,7 +85,8 @@ pub fn run_while(
     run_due(flow, more, work, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () })
 }
 
-/// The same, no message being sent before it is due. Not for two that look on one CPU: [`paced_by_slices`].
+/// Simulates while `more` returns true, with no message sent before it is due. Two spinning roles on one CPU need
+/// [`paced_by_slices`] instead.
 pub fn run_due(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -99,7 +100,7 @@ pub fn run_due(
     }
 }
 
-/// The messages that a producer has begun, first to last: when each was due and when it was begun.
+/// The messages that a producer has begun and the consumer has not received, with due and start times.
 #[derive(Debug, Default)]
 pub struct Begun {
     number: u64,
@@ -107,7 +108,7 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Begins the next one, not before it is due; says when.
+    /// Begins the next message, not before it is due; returns its start.
     pub fn next(&mut self, now_ns: f64, schedule: &Schedule<'_>) -> f64 {
         let due_ns = (schedule.due_ns)(self.number);
         self.number += 1;
@@ -116,12 +117,12 @@ impl Begun {
         begun_ns
     }
 
-    /// When the next one may begin.
+    /// Due time of the next message.
     fn due_ns(&self, schedule: &Schedule<'_>) -> f64 {
         (schedule.due_ns)(self.number)
     }
 
-    /// The first of those that have not been received is.
+    /// Reports the oldest message as received.
     pub fn received(&mut self, now_ns: f64, schedule: &mut Schedule<'_>) {
         if let Some([intended_ns, sent_ns]) = self.waiting.pop_front() {
             (schedule.each)(Timed { intended_ns, sent_ns, received_ns: now_ns });
@@ -129,14 +130,14 @@ impl Begun {
     }
 }
 
-/// One side of the queue while both run.
+/// One side of the queue while both run concurrently.
 #[derive(Debug, Clone, Copy, Default)]
 struct Side {
-    /// When it can do its next step.
+    /// Time of its next step.
     at_ns: f64,
-    /// Since when it waits, if it does.
+    /// Start of its wait, if it waits.
     waits_since: Option<f64>,
-    /// Steps that it may take before it has to look at the other side again.
+    /// Steps that it may take before it has to read the other side's index again.
     known: u64,
 }
 
@@ -160,7 +161,7 @@ fn side_by_side(
             _ => 1,
         };
         let now_ns = sides[role].at_ns;
-        // The consumer steps over messages, the producer over places.
+        // The consumer needs messages, the producer slots.
         let open = if role == 0 { flow.capacity - queued } else { queued };
         if open == 0 {
             *if role == 0 { &mut passed.full } else { &mut passed.empty } += 1;
@@ -196,9 +197,9 @@ fn side_by_side(
     passed
 }
 
-/// Lets a role go on that has waited; says what that costs the one who let it.
+/// Lets a waiting role continue; returns the cost for the waking role.
 fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, passed: &mut Passed) -> f64 {
-    // It saw the other side on the way: no further look is due.
+    // It has seen the other side's index, so no further read is due.
     side.known = 1;
     let looked_ns = (now_ns - since_ns).max(0.0);
     match flow.waiting {
@@ -216,7 +217,7 @@ fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, p
     }
 }
 
-/// One role at a time, until it cannot go on.
+/// Simulates one role at a time on a shared CPU, each until it is blocked.
 fn alternate(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -226,10 +227,10 @@ fn alternate(
     let mut passed = Passed::default();
     let mut begun = Begun::default();
     let mut queued = 0;
-    // The producer makes a message before it knows that there is room.
+    // The producer makes a message before it checks for room.
     let mut in_hand = false;
     while more(&passed) {
-        // Nothing is due and nothing is there: the CPU is idle.
+        // Without due messages and items the CPU is idle.
         if !in_hand && queued == 0 {
             passed.elapsed_ns = passed.elapsed_ns.max(begun.due_ns(schedule));
         }
@@ -264,14 +265,14 @@ fn alternate(
     passed
 }
 
-/// A role that cannot go on gives the shared CPU away, or keeps it to the end of its time slice. It looks first (`polls`)
-/// where the queue is what it waits for, and not the time.
+/// A blocked role yields the shared CPU, or keeps it to the end of its quantum. It polls first (`polls`) if it waits
+/// for the queue, and not for a due time.
 fn hand_over(flow: &Flow, role: usize, worked_ns: f64, polls: bool, passed: &mut Passed) {
     let looked_ns = |looks_ns: f64| if polls { looks_ns.min(flow.slice_ns) } else { 0.0 };
     let spent_ns = match flow.waiting {
         Waiting::Awake => {
             passed.preempted[role] += 1;
-            // It may have worked through some slices before it began to wait in one.
+            // It may have worked through several quanta before it was blocked.
             let slices = (worked_ns / flow.slice_ns).floor() + 1.0;
             slices * flow.slice_ns
         }
@@ -280,29 +281,29 @@ fn hand_over(flow: &Flow, role: usize, worked_ns: f64, polls: bool, passed: &mut
             worked_ns + looked_ns(looks_ns)
         }
         Waiting::Yielding { looks_ns } => {
-            // The kernel counts a CPU that is yielded with those that were taken.
+            // The kernel counts a yield as an involuntary switch.
             passed.preempted[role] += 1;
             worked_ns + looked_ns(looks_ns)
         }
     };
-    // The switch is work of the system for the thread that asked for it.
+    // The switch is system time of the thread that caused it.
     passed.busy_ns[role] += spent_ns + flow.switch_ns;
     passed.elapsed_ns += spent_ns + flow.switch_ns;
 }
 
-/// One message that was meant to be sent at a certain time.
+/// The times of one message with a due time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timed {
-    /// When it was meant to be sent.
+    /// Due time.
     pub intended_ns: f64,
-    /// When it was sent.
+    /// Time of sending.
     pub sent_ns: f64,
-    /// When it was received.
+    /// Time of reception.
     pub received_ns: f64,
 }
 
-/// Lets so many messages pass of which one is meant to be sent every so often, between two that look on one CPU: each has it
-/// for a slice in turn, whatever there is to do.
+/// Simulates messages at a fixed rate between two spinning roles on one CPU, which alternate with every quantum
+/// regardless of their work.
 pub fn paced_by_slices(
     flow: &Flow,
     every_ns: f64,
@@ -314,7 +315,7 @@ pub fn paced_by_slices(
     let mut free_ns = [0.0f64; 2];
     for number in 0..messages {
         let intended_ns = number as f64 * every_ns;
-        // The place is that of the message which lies one capacity back.
+        // The slot is that of the message one capacity earlier.
         let room_ns =
             if received.len() as u64 == flow.capacity { received.pop_front().unwrap_or(0.0) } else { 0.0 };
         let round_ns = 2.0 * flow.slice_ns;
@@ -335,7 +336,7 @@ mod tests {
     use super::super::rng::Stream;
     use super::*;
 
-    /// So many messages of which one is due every so often.
+    /// Simulates a fixed rate.
     fn paced(
         flow: &Flow,
         every_ns: f64,
@@ -362,7 +363,6 @@ mod tests {
         -mean_ns * (1.0 - stream.unit()).ln()
     }
 
-    /// Messages per nanosecond.
     fn rate(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> f64 {
         let passed = run(flow, messages, work);
         passed.messages as f64 / passed.elapsed_ns
@@ -412,7 +412,7 @@ mod tests {
             let formula = k / (k * 60.0 + 2.0 * 1_500.0);
             let flow = Flow { capacity, one_cpu: true, waiting, ..AWAKE };
             let found = rate(&flow, 200 * capacity, &mut |_| 30.0);
-            // The message in the producer's hand when it first finds no room is made before the first lap.
+            // The message in the producer's hand when it first finds the queue full is made before the first lap.
             close(found, formula, 0.02, &format!("capacity {capacity}"));
         }
     }
@@ -439,7 +439,7 @@ mod tests {
     fn with_one_place_both_sides_wait_for_each_others_wake_up() {
         let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 20_000.0, waker_ns: 500.0 };
         let passed = run(&Flow { waiting, ..AWAKE }, 10_000, &mut |_| 30.0);
-        // Each message waits until the consumer is awake, and its place until the producer is.
+        // Each message waits until the consumer is awake, and its slot until the producer is.
         close(passed.messages as f64 / passed.elapsed_ns, 1.0 / 40_000.0, 0.02, "one place");
         assert_eq!(passed.sleeps[0] / 100, passed.sleeps[1] / 100);
     }
@@ -458,7 +458,7 @@ mod tests {
     fn an_index_is_looked_at_once_for_each_run_of_messages() {
         let flow = Flow { capacity: 100, look_ns: [80.0; 2], sight_ns: 80.0, ..AWAKE };
         let slow_consumer = run(&flow, 100_000, &mut |role| [10.0, 20.0][role]);
-        // The consumer never waits, and each look shows it a hundred messages or the few that came since.
+        // The consumer never waits, and each read of the index shows it a hundred messages, or the few that are new.
         let per_message = slow_consumer.elapsed_ns / 100_000.0;
         assert!((20.0..24.0).contains(&per_message), "{per_message} ns");
         assert!(slow_consumer.empty < 10, "{slow_consumer:?}");
@@ -492,7 +492,7 @@ mod tests {
                 let flow = Flow { capacity, one_cpu, waiting, sight_ns: 60.0, ..AWAKE };
                 let closed = rate(&flow, 20_000, &mut |_| 30.0);
                 let mut last_ns = 0.0;
-                // Twice what the pair can do.
+                // Twice the rate that the pair can sustain.
                 let mut each = |message: Timed| last_ns = message.received_ns;
                 paced(&flow, 0.5 / closed, 20_000, &mut |_| 30.0, &mut each);
                 close(20_000.0 / last_ns, closed, 0.02, &format!("{one_cpu} {waiting:?} {capacity}"));

@@ -1,22 +1,22 @@
-//! [`Structure`]: which CPUs there are, what they truly share, and what the machine says about it.
+//! [`Structure`]: the CPUs of a simulated machine, what they truly share, and what the machine reports.
 
 use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Level, Relation, Topology};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most CPUs that can be simulated.
+/// Maximum number of simulated CPUs.
 pub const MAX_CPUS: usize = 4096;
 
-/// How a simulated machine is built.
+/// The structure of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Structure {
-    /// Equal parts within equal parts; latency by what a pair shares.
+    /// Equal parts within equal parts; latency by relation.
     Tree {
-        /// From the outside in, each once and `core` among them.
+        /// Levels from the outside in, each at most once, with `core` among them.
         levels: Vec<Tier>,
-        /// CPUs of each group of the last level.
+        /// CPUs per group of the last level.
         #[serde(default = "one_thread")]
         threads_per_core: u32,
         #[serde(default)]
@@ -24,23 +24,23 @@ pub enum Structure {
         #[serde(default)]
         numbering: Numbering,
     },
-    /// Fast cores with two threads, and modules of slow ones, under one last-level cache.
+    /// Fast cores with two threads, and modules of slow cores, under one last-level cache.
     Hybrid {
         fast_cores: u32,
         modules: u32,
         cores_per_module: u32,
-        /// A fast and a slow core, or slow cores of two modules.
+        /// Latency between a fast and a slow core, or slow cores of two modules.
         mixed_ns: f64,
     },
-    /// Any groups, which need neither be equal nor nest; latency by what a pair shares.
+    /// Arbitrary groups, which need neither be equal nor nest; latency by relation.
     Groups { cpus: CpuSet, groups: Vec<Group> },
-    /// Cores on a grid; latency grows with the distance along it.
+    /// Cores on a grid; latency grows with the grid distance.
     Mesh { width: u32, height: u32, near_ns: f64, far_ns: f64 },
     /// A table of half round trips; row = initiator.
     Matrix { cpus: Vec<u32>, half_round_trip_ns: Vec<Vec<f64>> },
 }
 
-/// So many of these in each of the next outer ones.
+/// A level, with its count per group of the next outer level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {
@@ -48,7 +48,6 @@ pub struct Tier {
     pub count: u32,
 }
 
-/// CPUs that share something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
@@ -57,7 +56,7 @@ pub struct Group {
     pub cpus: CpuSet,
 }
 
-/// Ids that 16 bits hold: ten thousand groups of a million CPUs would take gigabytes before any of them is looked at.
+/// Accepts ids of at most 16 bits: ten thousand groups of a million CPUs would take gigabytes before they are checked.
 fn low_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CpuSet, D::Error> {
     let cpus = CpuSet::deserialize(deserializer)?;
     match cpus.last() {
@@ -68,7 +67,7 @@ fn low_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CpuSet, D::Erro
     }
 }
 
-/// How the threads of one core are numbered.
+/// The numbering of the threads of a core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Siblings {
@@ -79,27 +78,27 @@ pub enum Siblings {
     Together,
 }
 
-/// How cores are numbered.
+/// The numbering of cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Numbering {
     /// One group after the other.
     #[default]
     Blocks,
-    /// In turns over the innermost groups.
+    /// Round robin over the innermost groups.
     RoundRobin,
 }
 
-/// What the machine says of its structure.
+/// The topology that the machine reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reported {
-    /// What is true.
+    /// The true one.
     #[default]
     True,
-    /// One last-level cache over single cores, whatever is true: what many guests say.
+    /// One last-level cache over single cores, as many guests report.
     OneL3,
-    /// Nothing but the CPUs.
+    /// Only the CPUs.
     Nothing,
 }
 
@@ -119,7 +118,7 @@ impl Default for Structure {
 }
 
 impl Structure {
-    /// Why it cannot be built: the key and the problem.
+    /// The reason why it cannot be built: the key and the problem.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let count = self.cpu_count();
         if !(2..=MAX_CPUS as u64).contains(&count) {
@@ -178,7 +177,7 @@ impl Structure {
         }
     }
 
-    /// How many CPUs it has, without building it: hostile counts multiply to a large number, not to a large machine.
+    /// The number of CPUs, computed without building the machine, since a file may ask for a huge number.
     pub fn cpu_count(&self) -> u64 {
         match self {
             Structure::Tree { levels, threads_per_core, .. } if !levels.is_empty() => levels
@@ -193,12 +192,12 @@ impl Structure {
         }
     }
 
-    /// The relations of which `latency_ns` must name a latency.
+    /// The relations for which `latency_ns` must have a value.
     pub fn relations(&self) -> Vec<Relation> {
         match self {
             Structure::Tree { .. } | Structure::Groups { .. } => {
                 let topology = self.topology();
-                // Every CPU of a tree stands where the first one does.
+                // All CPUs of a tree are equivalent to the first.
                 let firsts = if matches!(self, Structure::Tree { .. }) { 1 } else { MAX_CPUS };
                 let of = |first: CpuId| topology.cpus().iter().map(move |other| (first, other));
                 let pairs = topology.cpus().iter().take(firsts).flat_map(of);
@@ -210,7 +209,7 @@ impl Structure {
         }
     }
 
-    /// What is true.
+    /// The true topology.
     pub fn topology(&self) -> Topology {
         match self {
             Structure::Tree { levels, threads_per_core, siblings, numbering } => {
@@ -234,7 +233,7 @@ impl Structure {
         }
     }
 
-    /// What the machine says.
+    /// The reported topology.
     pub fn reported(&self, how: Reported) -> Topology {
         match how {
             Reported::True => self.topology(),

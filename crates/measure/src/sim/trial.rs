@@ -16,22 +16,21 @@ use coretalk_model::latency::one_way::{Direction, OneWay};
 use coretalk_model::{CpuId, Home, Picos, Recording, Samples, Span, TrialFailure};
 use std::collections::BTreeMap;
 
-/// How long a neighbour stays busy.
+/// Time for which a neighbour stays busy.
 const SIBLING_PS: u64 = 50_000_000_000;
-/// How often clocks, states and drift are looked at inside a trial: they move over milliseconds.
+/// Interval at which clocks, states and drift are updated inside a trial: they change over milliseconds.
 const UPDATE_NS: f64 = 250_000.0;
 /// Single events up to this many ticks are counted in a table.
 const TABLE: usize = 1 << 16;
 
-/// What became of a trial.
 #[derive(Debug)]
 pub struct Performed {
     pub outcome: Result<Recording, TrialFailure>,
     pub elapsed: Picos,
 }
 
-/// Performs one of `active` trials that begin at the same time. `spare` is a recording that nobody needs any more: a map
-/// of 1,024 CPUs has four million of several lists each, and memory that is used again need not be looked for.
+/// Performs one of `active` concurrent trials. `spare` is a recording whose memory is reused: a map of 1,024 CPUs has
+/// four million recordings of several lists each.
 pub fn perform(
     sim: &SimState,
     assignment: &Assignment,
@@ -71,30 +70,29 @@ pub fn perform(
     Performed { outcome, elapsed }
 }
 
-/// A trial while it runs.
 pub struct Trial<'a> {
     pub sim: &'a SimState,
     key: u64,
     pub from: CpuId,
     pub to: CpuId,
     started: Picos,
-    /// Since the trial began.
+    /// Time since the trial began.
     pub elapsed_ns: f64,
     pub stalls: Stalls<'a>,
     pub contamination: Option<Contamination>,
-    /// What the other pairs of the round do to this one.
+    /// Slowdown by the other pairs of the round.
     crowd: f64,
     pub state: usize,
-    /// Clocks, drift and neighbours together: how many times slower than nominal.
+    /// Combined slowdown by clocks, drift and neighbours, relative to nominal.
     pub slowness: f64,
-    /// When state and slowness have to be looked at again.
+    /// Time of the next update of state and slowness.
     pub update_ns: f64,
     pub sibling_busy: bool,
     /// Of both cores.
     clocks: [CpuClock<'a>; 2],
-    /// What moves the pair besides, if anything does.
+    /// Additional drift of the pair.
     drift: Option<Wander>,
-    /// The factors of the slices that spans met last, by home and state: spans of several kernels have one home.
+    /// The last used slice factors by home and state; spans of several kernels share a home.
     slices: [Option<(Home, usize, [f64; SLICES])>; 2],
 }
 
@@ -132,7 +130,7 @@ impl<'a> Trial<'a> {
         trial
     }
 
-    /// `spans` are those of another trial, whose memory these take.
+    /// `spans` is reused memory of another trial.
     fn spans(
         &mut self,
         assignment: &Assignment,
@@ -171,7 +169,7 @@ impl<'a> Trial<'a> {
         let mut line_costs = LineCosts::new(self, order, home, key);
         let warm_up = f64::from(order.warm_up) * line_costs.operation_ns(self, 0);
         self.elapsed_ns += warm_up;
-        // What struck before the first sample took time and is in no sample.
+        // Stalls before the first sample take time but are in no sample.
         self.hold_up();
         let (round_trips, samples) = match order.sampling {
             Sampling::Batches { visits, round_trips } => {
@@ -196,7 +194,7 @@ impl<'a> Trial<'a> {
         let (counter, noise) = (self.sim.counter, &self.sim.spec.noise);
         let mut noise = BatchNoise::new(noise, noise.batch_sd, line_costs.key);
         let trips = f64::from(round_trips);
-        // Room for what a sane order needs; a wild one grows step by step and can be stopped.
+        // Capacity for a reasonable order; an extreme one grows step by step and can be stopped.
         let room = (u64::from(places) * u64::from(visits)).min(1 << 20) as usize;
         ticks.clear();
         ticks.reserve(room);
@@ -215,7 +213,7 @@ impl<'a> Trial<'a> {
                 return Err(TrialFailure::Interrupted);
             }
             let mut batch_ns = trips * line_costs.operation_ns(self, place);
-            // A batch of stamps goes there and back, which cancels the offset of the clocks.
+            // A batch of stamps goes back and forth, which cancels the clock offset.
             let ahead_ns = counter.cost_ns;
             let mut stream = line_costs.stream(place);
             let (mut elapsed_ns, mut horizon_ns) = (self.elapsed_ns, self.horizon_ns());
@@ -237,10 +235,11 @@ impl<'a> Trial<'a> {
         Ok(Samples::Batches { visits, ticks })
     }
 
-    /// One batch on each line of an aligned run, or on so many of it: the ticks of each.
+    /// One batch on each line of an aligned run, or on a part of it: the ticks of each.
     ///
-    /// What every sample needs for itself is computed for all of them, step by step; what depends on time, which is hardly
-    /// more than a sum, one by one. That takes half as long as sample by sample, 300 million times in a map of 1,024 CPUs.
+    /// Time-independent values are computed for all samples together, step by step; the time-dependent rest, little
+    /// more than a sum, one by one. That takes half as long as sample by sample, 300 million times in a map of 1,024
+    /// CPUs.
     fn run(
         &mut self,
         line_costs: &mut LineCosts<'_>,
@@ -256,7 +255,7 @@ impl<'a> Trial<'a> {
         let mut line = 0;
         while line < lines {
             let place = first + line as u32;
-            // Looks at the state of the machine, where that is due.
+            // Updates the state of the machine if due.
             line_costs.operation_ns(self, place);
             let operations = line_costs.run_ns(self, first);
             let (mut elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
@@ -288,7 +287,7 @@ impl<'a> Trial<'a> {
         let mut noise = BatchNoise::new(noise, noise.event_sd, line_costs.key);
         let (mut table, mut used) = (vec![0u64; TABLE], 0);
         let mut beyond: BTreeMap<u64, u64> = BTreeMap::new();
-        // Stamps tell both ways of a trip apart, each with the offset of the clocks in it.
+        // Stamps record both directions of a trip, each including the clock offset.
         let ways = if line_costs.is_stamped() { 2 } else { 1 };
         let round_trips = round_trips * ways;
         for place in 0..places {
@@ -334,12 +333,12 @@ impl<'a> Trial<'a> {
         Ok(Samples::Counts { counts })
     }
 
-    /// Until when nothing happens: one comparison for almost every sample.
+    /// Time until which nothing happens: one comparison for almost every sample.
     fn horizon_ns(&self) -> f64 {
         self.update_ns.min(self.stalls.next_ns())
     }
 
-    /// What stalls add to the sample in which they fall.
+    /// Time that stalls add to the current sample.
     #[cold]
     fn hold_up(&mut self) -> f64 {
         if self.elapsed_ns < self.stalls.next_ns() {
@@ -350,7 +349,7 @@ impl<'a> Trial<'a> {
         held.ns + held.jump_ns
     }
 
-    /// Looks at everything that moves with time.
+    /// Updates everything that changes with time.
     #[cold]
     pub fn update(&mut self) {
         let (sim, noise) = (self.sim, &self.sim.spec.noise);
@@ -376,14 +375,13 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Which bits say where between two steps of the counter a sample began: others than the noise uses, by one more
-/// multiplication.
+/// Random position of a sample's start between two counter steps, from bits that the noise does not use.
 #[inline]
 fn phase(bits: u64) -> f64 {
     unit(bits.wrapping_mul(0xD6E8_FEB8_6659_FD93))
 }
 
-/// A tick count as it is recorded: too long is the longest, a negative difference wraps.
+/// A tick count as recorded: saturating at the maximum, wrapping if negative.
 #[inline]
 fn word(ticks: i64) -> u32 {
     if ticks > i64::from(u32::MAX) { u32::MAX } else { ticks as u32 }

@@ -1,4 +1,4 @@
-//! [`TrueCosts`]: what a transfer really takes on a simulated machine, at nominal clocks and without noise.
+//! [`TrueCosts`]: the true transfer costs of a simulated machine, at nominal clocks and without noise.
 
 use super::rng::{hash, normal, unit};
 use super::spec::{Spec, Variation};
@@ -7,10 +7,11 @@ use crate::kernel::Spin;
 use coretalk_model::{CpuId, Home, Level, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Slices of the last-level cache; every aligned run of as many lines hits each once (docs/probes/latency.md, "Lines and homes").
+/// Slices of the last-level cache; an aligned run of as many lines hits each once (docs/probes/latency.md, "Lines and
+/// homes").
 pub const SLICES: usize = 16;
 
-/// What the keys of hardware values belong to, so that no two kinds share a value.
+/// Keys of the kinds of hardware values, so that no two kinds share a value.
 mod salt {
     pub const CPU: u64 = 1;
     pub const PAIR: u64 = 2;
@@ -21,7 +22,6 @@ mod salt {
     pub const OFFSET: u64 = 7;
 }
 
-/// The true latencies of a machine.
 #[derive(Debug)]
 pub struct TrueCosts {
     topology: Topology,
@@ -30,18 +30,18 @@ pub struct TrueCosts {
     variation: Variation,
     home_penalty: f64,
     remote_home: f64,
-    /// Whether memory nodes exist as far as a process can know.
+    /// Whether a process can know memory nodes.
     knows_nodes: bool,
     offset_sd_ns: f64,
-    /// Transfer in ns by state (at least one), spin and relation; not a number where no pair has the relation.
+    /// Transfer in ns by state (at least one), spin and relation; NaN for relations without pairs.
     tables: Vec<[ByRelation; 2]>,
-    /// By how much an eager spin is slower, where a shape and not the table gives the latency.
+    /// Slowdown of an eager spin, where latency follows from a shape instead of the table.
     penalty: ByRelation,
-    /// Relative, by CPU id.
+    /// Relative factors by CPU id.
     of_cpu: Vec<f64>,
 }
 
-/// How latency follows from the CPUs where the relation alone does not say it.
+/// The source of latency if it is not the relation alone.
 #[derive(Debug)]
 enum Shape {
     ByRelation,
@@ -72,12 +72,12 @@ impl TrueCosts {
         }
     }
 
-    /// What is truly shared.
+    /// The true topology.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// One transfer between two CPUs in a state of the machine, the better home, the mean line.
+    /// One transfer between two CPUs in a state, on the better home and the mean line.
     pub fn transfer_ns(&self, a: CpuId, b: CpuId, state: usize, spin: Spin) -> f64 {
         let relation = self.topology.relation(a, b);
         let eager = usize::from(spin == Spin::Eager);
@@ -98,7 +98,7 @@ impl TrueCosts {
         base * self.pair_factor(a, b)
     }
 
-    /// What the home of the lines does to a pair.
+    /// Factor of the lines' home for a pair.
     pub fn home_factor(&self, a: CpuId, b: CpuId, home: Home) -> f64 {
         let (Some(left), Some(right)) = (self.topology.node_of(a), self.topology.node_of(b)) else {
             return 1.0;
@@ -117,12 +117,12 @@ impl TrueCosts {
         if home.0 == better { 1.0 } else { self.home_penalty }
     }
 
-    /// The home of memory that this CPU touched first.
+    /// The home of memory first touched by this CPU.
     pub fn node_of(&self, cpu: CpuId) -> Home {
         Home(self.topology.node_of(cpu).filter(|_| self.knows_nodes).unwrap_or(0))
     }
 
-    /// Whether memory can live there.
+    /// Whether the machine has this memory node.
     pub fn has_node(&self, home: Home) -> bool {
         match self.knows_nodes {
             true => self.topology.level(Level::Node).iter().any(|node| node.os_id == Some(home.0)),
@@ -130,12 +130,12 @@ impl TrueCosts {
         }
     }
 
-    /// The factors of the slices for a pair and home, mean exactly 1.
+    /// Factors of the slices for a pair and home, with mean exactly 1.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home, scale: f64) -> [f64; SLICES] {
         let key = hash([self.of_pair(salt::SLICE, a, b), u64::from(home.0)]);
         let mut factors: [f64; SLICES] = std::array::from_fn(|slice| normal(hash([key, slice as u64])));
         let mean = factors.iter().sum::<f64>() / SLICES as f64;
-        // Centring takes one degree of freedom; the correction gives the deviation back.
+        // Centring removes one degree of freedom; this restores the standard deviation.
         let sd = scale * self.variation.line_sd * (SLICES as f64 / (SLICES - 1) as f64).sqrt();
         for factor in &mut factors {
             *factor = 1.0 + sd * (*factor - mean);
@@ -143,23 +143,22 @@ impl TrueCosts {
         factors
     }
 
-    /// What one direction takes against the mean of both: antisymmetric, so it cancels in a round trip.
+    /// Factor of one direction relative to the mean of both: antisymmetric, so it cancels in a round trip.
     pub fn direction(&self, from: CpuId, to: CpuId) -> f64 {
         let skew = self.variation.asymmetry_sd * normal(self.of_pair(salt::DIRECTION, from, to));
         if from < to { 1.0 + skew } else { 1.0 - skew }
     }
 
-    /// What this CPU's counter is ahead.
+    /// Offset of this CPU's counter.
     pub fn offset_ns(&self, cpu: CpuId) -> f64 {
         self.offset_sd_ns * normal(hash([self.hardware, salt::OFFSET, u64::from(cpu.0)]))
     }
 
-    /// Whether both are of the fast class (all are where there is one class).
+    /// Whether both are of the fast class (all are if there is one class).
     pub fn both_fast(&self, a: CpuId, b: CpuId) -> bool {
         self.is_fast(a) && self.is_fast(b)
     }
 
-    /// Whether this CPU is of the fast class.
     pub fn is_fast(&self, cpu: CpuId) -> bool {
         self.topology.class_of(cpu).is_none_or(|class| class.rank > 0)
     }
@@ -222,7 +221,7 @@ fn tables(spec: &Spec) -> Vec<[ByRelation; 2]> {
     states.into_iter().map(table).collect()
 }
 
-/// A value for each relation, by its place in [`Relation::ALL`].
+/// A value for each relation, in the order of [`Relation::ALL`].
 type ByRelation = [f64; Relation::ALL.len()];
 
 fn by_relation(value: impl Fn(Relation) -> f64) -> ByRelation {

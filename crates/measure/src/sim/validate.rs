@@ -1,4 +1,4 @@
-//! Bounds of everything a scenario can say: no file can make the simulation explode, hang or print nonsense.
+//! Bounds of every value in a scenario, so that no file can make the simulation explode, hang or print nonsense.
 
 use super::spec::Spec;
 use super::structure::Structure;
@@ -6,7 +6,6 @@ use coretalk_model::{CpuSet, Relation};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// What is wrong with which key.
 #[derive(Debug)]
 pub struct Fault {
     pub key: String,
@@ -15,12 +14,12 @@ pub struct Fault {
 
 /// Shares of time or of samples.
 const SHARE: RangeInclusive<f64> = 0.0..=1.0;
-/// Relative standard deviations: beyond, the log-normal approximation fails and factors come near zero.
+/// Relative standard deviations: above, the log-normal approximation fails and factors approach zero.
 const SPREAD: RangeInclusive<f64> = 0.0..=0.2;
 const FACTOR: RangeInclusive<f64> = 0.05..=100.0;
 const LATENCY_NS: RangeInclusive<f64> = 0.01..=1e9;
 
-/// Finds the first value that no machine can have.
+/// Checks all values and reports the first impossible one.
 ///
 /// # Errors
 /// The key and the problem.
@@ -51,7 +50,7 @@ pub fn check(spec: &Spec) -> Result<(), Fault> {
         number("stalls.per_second", stall.per_second, 0.001..=10_000.0)?;
         pair("stalls.us", stall.us[0], stall.us[1], 0.01..=1e6)?;
     }
-    // Two CPUs that stood still most of the time would never end a trial.
+    // Two CPUs that are mostly stopped would never finish a trial.
     let share: f64 = spec.stalls.iter().map(|stall| stall.per_second * stall.us[1] / 1e6).sum();
     if share > 0.25 {
         let problem = format!("stop a CPU for up to {share} of the time, expected at most 0.25");

@@ -1,46 +1,46 @@
-//! The pattern of a ping-pong on one word: each side waits for its turn in a way of its own.
+//! The pattern of a ping-pong on one word, where each side has its own wait strategy.
 
 use crate::pricing::Pricing;
 
-/// What one way of waiting does, in events of the machine.
+/// The cost of a wait strategy in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WaitCost {
-    /// Line transfers of a hand-over to it.
+    /// Line transfers of a hand-off to the waiting side.
     pub transfers: f64,
-    /// Whether it looks without any wait in between, which pulls at the line.
+    /// Whether it polls without a wait hint, which disturbs the line's owner.
     pub eager: bool,
-    /// Wait hints between two looks.
+    /// Wait hints per poll.
     pub hints: f64,
-    /// Plain system calls between two looks.
+    /// Empty system calls per poll.
     pub calls: f64,
-    /// Core cycles of a look and whatever else is between two.
+    /// Core cycles per poll, including the code between polls.
     pub cycles: f64,
-    /// Looks before it sleeps; endless for one that never does.
+    /// Polls before it sleeps; infinite if it never sleeps.
     pub polls: f64,
-    /// Whether what it does between two looks ends when the line is written; the cycles are then those of leaving it.
+    /// Whether its wait ends when the line is written; the cycles are then those of its exit.
     pub waits_for_line: bool,
 }
 
 /// One round trip, without noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trip {
-    /// How long it takes.
+    /// Duration.
     pub ns: f64,
     /// Whether each side slept.
     pub slept: [bool; 2],
     /// CPU time of each side.
     pub cpu_ns: [f64; 2],
-    /// Looks that found nothing, of both sides.
+    /// Unsuccessful polls of both sides.
     pub spins: f64,
 }
 
-/// A time slice of the scheduler, after which the other one of two roles gets the CPU.
+/// The scheduler quantum after which the other of two roles gets the CPU.
 pub const SLICE_NS: f64 = 3e6;
 
-/// What one round trip takes: role 0 waits as `costs[0]`, role 1 as `costs[1]`.
+/// Prices one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
 pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
-    // Whether one sleeps depends on how long it waits, and that on whether the other one sleeps.
+    // Whether a side sleeps depends on the length of its wait, which depends on whether the other side sleeps.
     for _ in 0..3 {
         let ns: f64 = [0, 1].map(|side| hop_ns(stage, costs[side], side, slept[side])).iter().sum();
         slept = [0, 1].map(|side| ns > looks_ns(stage, costs[side], side));
@@ -50,10 +50,10 @@ pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
     let calls_ns = stage.costs().syscall_ns;
     let cpu_ns = [0, 1].map(|side| {
         if stage.placement()[0] == stage.placement()[1] {
-            // One CPU has no more than its time to give.
+            // Two sides on one CPU share its time.
             return ns / 2.0;
         }
-        // One that sleeps is paid for until then, for its way back, and for waking the other one.
+        // A sleeper is charged for its polls, its own wake-up, and waking the other side.
         let woken_ns = stage.costs().wake_ns / 2.0 + 2.0 * calls_ns;
         let waking_ns = if slept[1 - side] { calls_ns + stage.costs().wake_ns / 3.0 } else { 0.0 };
         let awake_ns = looks_ns(stage, costs[side], side).min(ns);
@@ -66,15 +66,15 @@ pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
     Trip { ns, slept, cpu_ns, spins: spins[0] + spins[1] }
 }
 
-/// What one look and what comes after it take.
+/// Duration of one poll, including the code between polls.
 pub fn poll_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
     cost.hints * stage.costs().hint_ns
         + cost.calls * stage.costs().syscall_ns
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
 }
 
-/// What one call of its wait action takes, as `--cost` times it: everything before a sleep where it looks often; where
-/// it sleeps at once, the system call that finds that it may not.
+/// Duration of one call of the wait action, as timed by `--cost`: all polls before the sleep; for a strategy that
+/// sleeps at once, the system call that finds that it must not sleep.
 pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     match cost.polls {
         polls if polls.is_infinite() => poll_ns(stage, cost, 0),
@@ -83,8 +83,8 @@ pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     }
 }
 
-/// How many times longer a sibling takes for its work while a thread waits: in proportion to the time that looks take
-/// and what is between them does not.
+/// Slowdown of a sibling's work by a waiting thread, in proportion to the share of its time spent on polls instead of
+/// pauses.
 pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     let [low, high] = stage.sibling_factor();
     let most = (low + high) / 2.0;
@@ -94,12 +94,12 @@ pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     1.0 + (most - 1.0) * duty.min(1.0)
 }
 
-/// How long a side looks before it sleeps.
+/// Time of polling before a side sleeps.
 fn looks_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
     if cost.polls.is_infinite() { f64::INFINITY } else { cost.polls * poll_ns(stage, cost, side) }
 }
 
-/// From one side's hand-over until the other, `side`, goes on.
+/// Time from one side's hand-off until the other, `side`, continues.
 fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f64 {
     let [to, from] = [stage.placement()[side], stage.placement()[1 - side]];
     let costs = stage.costs();
@@ -107,15 +107,15 @@ fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -
         return if asleep || cost.calls > 0.0 { costs.switch_ns + 2.0 * costs.syscall_ns } else { SLICE_NS };
     }
     if asleep {
-        // The word and the kernel's queue of it; the waker's call before, the waiter's return behind.
+        // The word and the kernel's queue for it; the waker's call before, the waiter's return after.
         let lines_ns = 2.0 * stage.transfer_ns(from, to);
         return lines_ns + 2.0 * costs.syscall_ns + costs.wake_ns + stage.idle_exit_ns(0.0);
     }
     let transfer_ns =
         if cost.eager { stage.eager_transfer_ns(from, to) } else { stage.transfer_ns(from, to) };
     let between_ns = poll_ns(stage, cost, side);
-    // The line arrives at any moment of what is between two looks: on average half of it is left. What waits for the
-    // line has just ended, and has to be left.
+    // The line arrives at a random moment between two polls: on average half of that time remains. A strategy that
+    // waits for the line ends its wait then and only has to exit.
     let late_ns = match cost {
         WaitCost { waits_for_line: true, .. } => between_ns,
         WaitCost { eager: true, .. } => 0.0,
@@ -124,7 +124,7 @@ fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -
     cost.transfers * transfer_ns + late_ns
 }
 
-/// Performs one round trip with everything that the scenario adds, and says how long it took.
+/// Performs one round trip with the scenario's noise and returns its duration.
 pub fn perform(stage: &mut dyn Pricing<'_>, trip: &Trip) -> f64 {
     let ns = stage.event(trip.ns);
     let held_ns = stage.pass(ns);

@@ -1,40 +1,40 @@
-//! The pattern of a wake-up: one role sleeps until another lets it go on.
+//! The pattern of a wake-up: one role sleeps until another wakes it.
 
 use crate::pricing::Pricing;
 use coretalk_model::wake::RanOn;
 use coretalk_model::{CpuId, CpuSet};
 
-/// What one wake-up through a primitive does, in events of the machine.
+/// The cost of one wake-up through a primitive in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WakeCost {
     /// Line transfers between the waker's first instruction and the waiter's return.
     pub transfers: f64,
-    /// System calls of the waker on the way, before the waiter can run.
+    /// The waker's system calls before the waiter can run.
     pub waker_calls: f64,
-    /// System calls that the waiter has still to return from.
+    /// System calls from which the waiter has to return.
     pub waiter_calls: f64,
-    /// How long a waiter looks before it sleeps, in nanoseconds: a wake-up that comes sooner is a hot hand-off. Endless
-    /// for one that never sleeps.
+    /// Time in nanoseconds for which a waiter polls before it sleeps; an earlier wake-up is a hot hand-off. Infinite if
+    /// it never sleeps.
     pub spins_ns: f64,
-    /// Core cycles of arming and waking with nobody there.
+    /// Core cycles of arming and waking without a waiter.
     pub alone_cycles: f64,
-    /// System calls of that.
+    /// System calls of arming and waking without a waiter.
     pub alone_calls: f64,
 }
 
-/// One wake-up, in nanoseconds.
+/// Durations of one wake-up, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WakeEvent {
     /// From the waker's first instruction to the waiter's first.
     pub wake_ns: f64,
-    /// What the waker was kept from going on.
+    /// Delay of the waker.
     pub waker_ns: f64,
     /// Whether the waiter had slept.
     pub slept: bool,
 }
 
-/// What one wake-up takes after the waiter has waited for `gap_ns`, without noise, between the CPU of the waker and that on
-/// which the waiter resumes.
+/// Prices one wake-up without noise after a wait of `gap_ns`, between the waker's CPU and the CPU on which the waiter
+/// resumes.
 pub fn price(
     stage: &dyn Pricing<'_>,
     cost: &WakeCost,
@@ -45,7 +45,7 @@ pub fn price(
     let lines_ns = cost.transfers * stage.transfer_ns(waker, waiter);
     let calls_ns = cost.waker_calls * costs.syscall_ns;
     if waker == waiter {
-        // The waiter gets the CPU when the waker gives it away or loses it to the woken.
+        // The waiter gets the CPU when the waker yields it or is preempted by the waiter.
         let wake_ns = calls_ns + costs.switch_ns + cost.waiter_calls * costs.syscall_ns;
         return WakeEvent { wake_ns, waker_ns: calls_ns, slept: cost.spins_ns.is_finite() };
     }
@@ -54,17 +54,17 @@ pub fn price(
     }
     let back_ns = costs.wake_ns + stage.idle_exit_ns(gap_ns - cost.spins_ns);
     let wake_ns = lines_ns + calls_ns + back_ns + cost.waiter_calls * costs.syscall_ns;
-    // The waker finds the sleeper, puts it on a queue and sends an interrupt: about a third of the scheduler's work.
+    // The waker finds the sleeper, enqueues it and sends an interrupt: about a third of the scheduler's work.
     WakeEvent { wake_ns, waker_ns: calls_ns + costs.wake_ns / 3.0, slept: true }
 }
 
-/// What arming and waking takes on one CPU with nobody there: nothing leaves the core.
+/// Duration of arming and waking on one CPU without a waiter: nothing leaves the core.
 pub fn alone_ns(stage: &dyn Pricing<'_>, cost: &WakeCost) -> f64 {
     cost.alone_cycles * stage.cycle_ns(stage.placement()[0]) + cost.alone_calls * stage.costs().syscall_ns
 }
 
-/// What a notice to every role but the first takes until the first goes on, until the last, and for the waker, without
-/// noise: the waker wakes one after the other, and each takes the mutex in turn.
+/// Prices a notification of all roles but the first, without noise: time until the first waiter continues, until the
+/// last, and the waker's own time. The waker wakes one after the other, and each takes the mutex in turn.
 pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3] {
     let waker = stage.placement()[0];
     let costs = stage.costs();
@@ -79,12 +79,13 @@ pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64;
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// How often the scheduler of a simulated machine lets a woken thread run in each place relative to its waker, as weights
-/// of the places that the mask has. The waker stays where it is.
+/// Weights of the positions relative to its waker at which a woken thread runs, among those that the mask contains. The
+/// waker does not move.
 pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 
-/// The CPU of a mask on which a woken thread runs: a place by [`PLACES`], then one of its CPUs, each as likely as another.
+/// The CPU of a mask on which a woken thread runs: a position by [`PLACES`], then one of its CPUs with equal
+/// probability.
 pub fn placed(stage: &mut dyn Pricing<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
     let topology = stage.topology();
     let there = |place: RanOn| -> Vec<CpuId> {
@@ -101,7 +102,7 @@ pub fn placed(stage: &mut dyn Pricing<'_>, mask: &CpuSet, waker: CpuId) -> CpuId
     cpus[((stage.unit() * cpus.len() as f64) as usize).min(cpus.len() - 1)]
 }
 
-/// Performs one wake-up between two CPUs with everything that the scenario adds.
+/// Performs one wake-up between two CPUs with the scenario's noise.
 pub fn perform(stage: &mut dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64, pair: [CpuId; 2]) -> WakeEvent {
     let held_ns = stage.pass(gap_ns);
     let bare = price(stage, cost, gap_ns + held_ns, pair);

@@ -73,7 +73,7 @@ pub fn target(driver: &Driver<'_>) -> Target {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
-        // The second analysis; without a tiny machine, wide cells continue to further ones.
+        // All passes of the second analysis; cells that are then wide continue to further ones.
         (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
     }

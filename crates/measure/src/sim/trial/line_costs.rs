@@ -1,4 +1,4 @@
-//! [`LineCosts`]: the lines under a span of a trial, and what an operation on each takes.
+//! [`LineCosts`]: the lines of a trial's span, and the cost of an operation on each.
 
 use super::Trial;
 use crate::kernel::Cost;
@@ -7,28 +7,27 @@ use crate::sim::rng::{Stream, hash, hash_on};
 use crate::sim::true_costs::SLICES;
 use coretalk_model::Home;
 
-/// The lines under a span and what an operation on them takes.
 pub struct LineCosts<'a> {
     order: &'a SpanOrder,
     home: Home,
     pub key: u64,
-    /// The beginning of the hash of a place.
+    /// Hash prefix of the places.
     places: u64,
     /// Lines of a place.
     pub per_place: u32,
-    /// State for which the following two hold.
+    /// State of the following two fields.
     state: Option<usize>,
     nominal_ns: f64,
     slices: [f64; SLICES],
-    /// What the recording role's counter is ahead, for stamps.
+    /// Offset of the recording role's counter, for stamps.
     pub ahead_ns: f64,
-    /// The run of 16 lines last looked at, and the address bits of its page frame.
+    /// The last used run of 16 lines, and the address bits of its page frame.
     frame: (u32, u64),
     /// The address bits of a span that stays in one place.
     one_place: u64,
 }
 
-/// The address bits of the frame that holds a run of 16 lines.
+/// Address bits of the page frame of a run of 16 lines.
 fn frame(key: u64, run: u32) -> u64 {
     hash([key, 0xF2A3E, u64::from(run)])
 }
@@ -56,12 +55,12 @@ impl<'a> LineCosts<'a> {
         }
     }
 
-    /// Whether the kernel stamps its clock into the line.
+    /// Whether the kernel writes its time stamp into the line.
     pub fn is_stamped(&self) -> bool {
         matches!(self.order.kernel.cost, Cost::Stamp { .. })
     }
 
-    /// One operation on a place, now.
+    /// Duration of one operation on a place, now.
     #[inline]
     pub fn operation_ns(&mut self, trial: &mut Trial<'_>, place: u32) -> f64 {
         if trial.elapsed_ns >= trial.update_ns {
@@ -73,7 +72,7 @@ impl<'a> LineCosts<'a> {
         let first = place.saturating_mul(self.per_place);
         let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
         let nominal_ns = self.nominal_ns * trial.slowness * bad;
-        // Of almost every kernel: half a million times a pass a division by one is worth to be spared.
+        // The common case, half a million times per pass, avoids a division by one.
         if self.per_place == 1 {
             return nominal_ns * self.slices[self.slice(first)];
         }
@@ -82,7 +81,7 @@ impl<'a> LineCosts<'a> {
         nominal_ns * sum / f64::from(self.per_place)
     }
 
-    /// The operations on the lines of an aligned run, one line a place, as things stand.
+    /// Durations of the operations on an aligned run with one line per place, in the current state.
     #[inline]
     pub(super) fn run_ns(&mut self, trial: &Trial<'_>, first: u32) -> [f64; SLICES] {
         let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
@@ -91,7 +90,7 @@ impl<'a> LineCosts<'a> {
         slices.map(|slice| nominal_ns * self.slices[slice])
     }
 
-    /// Finds out what holds in the state in which the trial is now.
+    /// Updates the costs to the trial's state.
     #[cold]
     fn look_up(&mut self, trial: &mut Trial<'_>) {
         let (sim, state) = (trial.sim, trial.state);
@@ -106,8 +105,8 @@ impl<'a> LineCosts<'a> {
         });
     }
 
-    /// The slice of a line: each aligned run of 16 lies in a page frame of its own, whose higher address bits permute
-    /// the slices by exclusive or (McCalpin, TR-2021-03).
+    /// The slice of a line: each aligned run of 16 is in a page frame of its own, whose higher address bits permute the
+    /// slices by exclusive or (McCalpin, TR-2021-03).
     #[inline]
     fn slice(&mut self, line: u32) -> usize {
         let (run, within) = (line / SLICES as u32, line as usize % SLICES);
