@@ -1,5 +1,5 @@
-//! Commands on this machine: what is watched while they run. Timing decides nothing here but that a look falls into it.
-// A program of its own: children that other tests start meanwhile would be taken for the command's.
+//! Monitoring of commands on this machine. The only timing condition is that a poll of the monitor falls into an event.
+// A separate test program, since children of concurrent tests would be attributed to the command.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Children that this process starts while a command runs are taken for the command's: one after the other.
+/// Serialises the tests: children of this process are attributed to the running command.
 static ONE: Mutex<()> = Mutex::new(());
 
 fn launch<'a>(
@@ -26,8 +26,8 @@ fn launch<'a>(
     Launch { program, arguments, environment: &[], cpus, watchdog: None, launcher: None, limit, lost }
 }
 
-/// How a shell stays on the first CPU that this process may use; `ALL` in its script are all of them. `None` where there
-/// is one CPU, or no tool to leave it with.
+/// A command that stays on the first allowed CPU; `ALL` in its script stands for all allowed CPUs. `None` with only one
+/// CPU, or without the tool to leave it.
 fn stay(script: &str) -> Option<Stay> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let all = current_mask().unwrap();
@@ -59,7 +59,7 @@ fn a_program_ends_once_one_of_its_cpus_has_gone() {
     assert_eq!(looks.get(), 3);
 }
 
-/// Seconds that a child lives, one attempt after the other: the watch may be late where all CPUs are busy.
+/// Lifetimes of a child in seconds, in successive attempts: the monitor may be late on a busy machine.
 const LIVES: [f64; 4] = [0.07, 0.2, 0.8, 3.0];
 
 #[test]
@@ -74,7 +74,7 @@ fn whoever_stays_is_not_said_to_leave() {
 
 #[test]
 fn orphans_that_leave_their_cpus_are_noticed() {
-    // Whoever starts it is gone at once, so that it is no descendant of the program any more.
+    // The parent exits at once, so that the process is no longer a descendant of the program.
     for command in ["taskset", "setsid taskset"] {
         let is_noticed = |life: f64| {
             let script = format!("({command} -c ALL sleep {} >/dev/null 2>&1 &); sleep {life}", 2.0 * life);

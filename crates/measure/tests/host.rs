@@ -1,5 +1,5 @@
-//! Trials on real threads of this machine: each pass ends, did its work, and leaves nobody asleep; and the path on which
-//! events are recorded allocates nothing.
+//! Trials on real threads of this machine: each pass ends, did its work, and leaves no sleeping thread; and recording
+//! events allocates nothing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -28,14 +28,14 @@ atomic-wait-clear,atomic-wait-always,park,barrier,eventfd,pipe,tas,ttas,ticket,u
 notify-idle:condvar-one,notify-idle:park,notify-idle:atomic-wait-set,\
 notify-all:3,sleep-1ms";
 
-/// This machine with workers on some of the CPUs that it may use.
+/// This machine with workers on some allowed CPUs.
 struct Host {
     machine: HostMachine,
     cpus: Vec<CpuId>,
 }
 
 impl Host {
-    /// With so many CPUs; `None` where there are fewer.
+    /// A host with this many CPUs; `None` if there are fewer.
     fn of(count: usize) -> Option<Host> {
         let host = Host::of_at_most(count);
         if host.cpus.len() < count {
@@ -52,7 +52,7 @@ impl Host {
         Host { machine, cpus }
     }
 
-    /// The trials of a probe that this machine can perform, with the CPUs next to each other as pairs.
+    /// The trials of a probe that this machine can perform, with neighbouring CPUs as pairs.
     fn trials(&self, probe: &str, options: &Parameters) -> Vec<TrialSpec> {
         let pairs: Vec<[CpuId; 2]> = self.cpus.windows(2).map(|pair| [pair[0], pair[1]]).collect();
         let request =
@@ -86,7 +86,7 @@ impl Host {
         self.machine.perform_trial(&TrialOrder { probe, spec, options, span, key: 1, process: 0 }, stop)
     }
 
-    /// A pass of some milliseconds that must not fail, on CPUs that no role leaves.
+    /// A pass of several milliseconds that must succeed without migrations.
     fn done(&mut self, spec: &TrialSpec) -> PassOutcome {
         let outcome = self.pass(spec, &Parameters::default(), 4, &Stop::new()).unwrap();
         assert_eq!(outcome.roles.len(), spec.placement.len(), "{}", spec.label());
@@ -99,15 +99,14 @@ fn counted(outcome: &PassOutcome, name: &str) -> u64 {
     outcome.observed.numbers.counts.get(name).copied().unwrap_or(0)
 }
 
-/// The primitives with the gaps that are short: the longest says that it ends no better.
+/// The primitives with short gaps; the longest gap would test nothing more.
 fn wake_ups(host: &Host, names: &str) -> Vec<TrialSpec> {
     let mut all = host.trials("wake", &Parameters::default().with("primitive", names));
     all.retain(|trial| trial.parameters.number("gap_ns").is_none_or(|gap_ns| gap_ns < 2e6));
     all
 }
 
-/// Gaps, loads, distances and broadcasts. Neighbours take CPUs by turns where there are only two: what they do has to end
-/// all the same.
+/// Gaps, loads, distances and broadcasts. With only two CPUs neighbours share them, and must still end.
 fn of_lines(host: &Host) -> Vec<TrialSpec> {
     let options = Parameters::default().with(load::GAP_NS, "1000,1000000").with(load::LOAD, "none");
     let mut all = host.trials("latency", &options);
@@ -149,7 +148,7 @@ fn sides_that_wait_differently_and_counts_that_were_asked_for() {
     assert_eq!(trials.len(), 3);
     for spec in trials {
         let outcome = host.pass(&spec, &options, 60_000, &Stop::new()).unwrap();
-        // An eighth of what was asked for, on sixteen lines.
+        // An eighth of the requested number, on sixteen lines.
         assert_eq!(counted(&outcome, "samples"), 1_008, "{}", spec.label());
         assert!(!outcome.observed.flags.contains(Flag::Invalid), "{}", spec.label());
     }
@@ -176,7 +175,7 @@ fn every_primitive_wakes_across_cpus_and_on_one() {
         all.push(spec);
     }
     for spec in all {
-        // A hand-over by a spinning lock may take less than the counters lie apart: then it is counted as negative.
+        // A hand-off by a spinning lock may be shorter than the offset of the counters: then it is counted as negative.
         let outcome = host.done(&spec);
         assert!(counted(&outcome, "samples") + counted(&outcome, "negative") > 0, "{}", spec.label());
     }
@@ -264,7 +263,7 @@ fn work_of_two_cpus_is_held_against_work_of_one() {
     for _ in 0..4 {
         let outcome = host.pass_of(&Execution, &spec, &options, Picos::from_ms(2), &Stop::new()).unwrap();
         let pass = execution::pass_of(&outcome.observed).unwrap();
-        // Whatever else the machine does meanwhile: a rate is above nothing, and no partner makes it fly.
+        // Independently of other load: a rate is positive, and no partner raises it much.
         assert!(pass.kept.iter().flatten().all(|kept| *kept > 0.0 && *kept < 100.0), "{pass:?}");
     }
     let stop = Stop::new();
@@ -336,7 +335,7 @@ fn counting_an_event_allocates_nothing() {
     let before = Allocated::by_this_thread();
     let began = counter::start();
     for event in 0..EVENTS {
-        // Values over the whole range, in no order that a cache would like.
+        // Values over the whole range in a cache-unfriendly order.
         tally.count(event.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (20 + event % 40));
     }
     let ticks = counter::stop() - began;

@@ -1,4 +1,4 @@
-//! The double: an adapter that conforms, and that can misbehave in each way that has a sentence.
+//! The test double: a conforming adapter, and one for each misbehaviour with an error message.
 
 use coretalk_measure::host::affinity;
 use coretalk_model::{CpuId, CpuSet};
@@ -11,23 +11,23 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// Longer than any test waits for it.
+/// Longer than any test waits.
 const FOREVER: Duration = Duration::from_secs(600);
 
-/// What a pass consists of.
+/// The parameters of a pass.
 #[derive(Clone)]
 struct Pass {
     number: u64,
     kind: String,
     capacity: usize,
     gap_ns: f64,
-    /// Operations; of contention, nanoseconds.
+    /// Operations; for contention, nanoseconds.
     count: u64,
     numbers: Vec<u64>,
     events: bool,
 }
 
-/// What both roles share.
+/// State shared by both roles.
 struct Shared {
     epoch: Instant,
     arrived: AtomicU64,
@@ -56,15 +56,15 @@ impl Shared {
     }
 }
 
-/// What a role says in the end.
+/// The results of a role.
 #[derive(Default)]
 struct Said {
     ns: u64,
     sum: u64,
     events: Vec<u64>,
-    /// Of contention: additions, and when they began and ended.
+    /// For contention: additions, and their start and end.
     share: [u64; 3],
-    /// Of creations: until the creator went on, the new thread ran, and its end was known.
+    /// For creations: times until the creator continued, the new thread ran, and its end was known.
     creations: Vec<[u64; 3]>,
 }
 
@@ -84,7 +84,7 @@ fn describe(misdeed: &str) {
     if ["none", "lost-updates", "missing-share", "wrong-share", "unknown-role"].contains(&misdeed) {
         println!("contend tally");
     }
-    // One thing is enough to be caught with, most of the time.
+    // One capability detects most misbehaviours.
     if ["none", "microseconds", "short-median"].contains(&misdeed) {
         println!("wait spin\nwake park");
     }
@@ -98,7 +98,7 @@ fn describe(misdeed: &str) {
 
 fn serve(misdeed: &str) {
     if misdeed == "ignores-sigterm" {
-        // SAFETY: sets how this process treats a signal, no memory involved.
+        // SAFETY: sets how this process treats a signal; no memory is involved.
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
     }
     let mut roles = Vec::new();
@@ -108,11 +108,11 @@ fn serve(misdeed: &str) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[0] {
             "pass" => {
-                // Threads of the last pass are free now, and not before.
+                // Threads of the last pass end only now.
                 roles.clear();
                 match parse(&words) {
                     Some(pass) => roles.push(prepare(pass, misdeed)),
-                    // At once: what comes later may come when something is asked again.
+                    // At once: later output could be read as the answer to the next request.
                     None if misdeed == "done-after-error" => {
                         say(&format!("error unknown\ndone {}", words[1]))
                     }
@@ -166,7 +166,7 @@ fn say(line: &str) {
     out.flush().unwrap();
 }
 
-/// A thread that does one thing when it is told, and stays until it is dropped.
+/// A thread that executes tasks until it is dropped.
 struct Worker {
     tid: i32,
     tasks: Option<Sender<Box<dyn FnOnce() + Send>>>,
@@ -201,7 +201,7 @@ impl Drop for Worker {
 struct Roles {
     pass: Pass,
     workers: Vec<Worker>,
-    /// Those that come after `go` in their place, and are still there when they are looked at.
+    /// Workers started after `go` to replace the announced ones, and alive when they are checked.
     late: Vec<Worker>,
 }
 
@@ -210,12 +210,12 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
     let workers: Vec<Worker> = (0..count).map(|_| Worker::start()).collect();
     let mut tids: Vec<i32> = workers.iter().map(|worker| worker.tid).collect();
     match misdeed {
-        // Whoever started this program.
-        // SAFETY: asks for a number.
+        // The process that started this program.
+        // SAFETY: the call only returns a number.
         "foreign-thread" => tids[1] = unsafe { libc::getppid() },
         "dead-thread" => {
             tids[1] = Worker::start().tid;
-            // The system may take a moment to forget it.
+            // The system may take a moment to remove it.
             std::thread::sleep(Duration::from_millis(50));
         }
         "one-thread" => tids[1] = tids[0],
@@ -239,13 +239,13 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
             std::process::exit(7);
         }
         "endless-line" => {
-            // A gigabyte, if somebody reads that much.
+            // A gigabyte, if it is read.
             let chunk = vec![b'x'; 1 << 20];
             (0..1024).for_each(|_| std::io::stdout().write_all(&chunk).unwrap_or_default());
             std::thread::sleep(FOREVER);
         }
         "closes-pipe" => {
-            // SAFETY: a number; nothing is printed any more.
+            // SAFETY: the argument is a number; nothing is printed any more.
             unsafe { libc::close(libc::STDOUT_FILENO) };
             std::thread::sleep(FOREVER);
         }
@@ -308,7 +308,7 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
     answer(&pass, &said, misdeed);
 }
 
-/// Looks at the clock for as long as messages may take, and says what the other role should have.
+/// Polls the clock for as long as the messages may take, and reports the other role's results.
 fn alone(pass: &Pass, tell: &Sender<(usize, Said)>) {
     let begun = Instant::now();
     while begun.elapsed().as_nanos() < 500 * u128::from(pass.count) {
@@ -366,12 +366,12 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     let count = pass.count - u64::from(misdeed == "wrong-count");
     let number = pass.number + u64::from(misdeed == "other-pass");
     let sum = first.sum + second.sum + lie;
-    // At once: what comes later may come when something is asked again.
+    // At once: later output could be read as the answer to the next request.
     let more = if misdeed == "speaks-unasked" { "\nhello" } else { "" };
     say(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
 }
 
-/// Answers for additions.
+/// Answers with additions.
 fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     for (role, Said { share: [operations, begin, end], .. }) in said.iter().enumerate() {
         if role == 0 || misdeed != "missing-share" {
@@ -384,8 +384,8 @@ fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     say(&format!("count {made}\nsum {found}\ndone {}", pass.number));
 }
 
-/// A process that has left its group, outlives its parents and would stay for ten minutes; with a name instead of its
-/// environment where there is one.
+/// Starts a process that has left its group, outlives its parents and would stay for ten minutes; with an optional name
+/// instead of its environment.
 fn daemon(name: Option<String>) {
     let name = name.map(|name| CString::new(name).unwrap());
     let none = [std::ptr::null()];
@@ -505,7 +505,7 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
     said
 }
 
-/// Lets a gap pass awake.
+/// Spins for a gap.
 fn pause(gap_ns: f64, number: u64) {
     let gap = Instant::now();
     while (gap.elapsed().as_nanos() as f64) < gap_ns * (0.75 + number as f64 / f64::from(1 << 25)) {
@@ -513,7 +513,7 @@ fn pause(gap_ns: f64, number: u64) {
     }
 }
 
-/// Looks until there is something, and lets the other role run in between.
+/// Polls until there is a value, and yields to the other role in between.
 fn until<T>(look: impl Fn() -> Option<T>) -> T {
     for turn in 0u32.. {
         if let Some(found) = look() {

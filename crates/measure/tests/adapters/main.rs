@@ -1,6 +1,6 @@
-//! Adapters on this machine: what conforms is believed, and each way of not doing so is named and leaves nothing behind.
-//! Times decide nothing here but that limits are kept.
-// Without the usual harness: this program is the adapter, too, and adapters print nothing but their protocol.
+//! Adapters on this machine: conforming ones are accepted, and each misbehaviour is named and leaves nothing behind.
+//! The only timing condition is that limits are met.
+// Without the usual harness: this program is also the adapter, and adapters print only their protocol.
 #![cfg_attr(not(target_os = "linux"), allow(unused, reason = "threads are bound as Linux does it"))]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

@@ -1,4 +1,4 @@
-//! What is said of each misdeed, and that nothing is left of it.
+//! The error message for each misbehaviour, and that it leaves no process behind.
 
 use super::workshop;
 use coretalk_measure::Stop;
@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Runs the tests whose name holds a word that was typed; all without one.
+/// Runs the tests whose name contains one of the words; all without words.
 pub fn run(words: &[String]) {
     let tests: [(&str, fn()); 9] = [
         ("every_misdeed_has_a_sentence_and_leaves_nothing", every_misdeed_has_a_sentence_and_leaves_nothing),
@@ -52,7 +52,7 @@ pub fn run(words: &[String]) {
     let (beside, alone): (Vec<_>, Vec<_>) =
         tests.into_iter().filter(|(name, _)| wanted(name)).partition(|(name, _)| !ALONE.contains(name));
     alone.into_iter().for_each(run);
-    // Most of each is waiting.
+    // Tests mostly wait, so they run concurrently.
     let left = Mutex::new(beside.into_iter());
     let lane = || {
         while let Some(test) = next(&left) {
@@ -62,19 +62,19 @@ pub fn run(words: &[String]) {
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(lane))));
 }
 
-/// What has children that are no adapters, or leaves such: they are taken for strays of adapters that run meanwhile.
+/// Tests whose other children would be mistaken for orphans of adapters that run meanwhile.
 const ALONE: [&str; 3] = [
     "a_process_without_its_environment_is_found_too",
     "what_is_built_is_kept_until_something_changes",
     "what_is_missing_or_fails_is_named_and_leaves_nothing",
 ];
 
-/// The next of what several threads take from.
+/// The next item of an iterator shared by threads.
 fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     left.lock().unwrap().next()
 }
 
-/// Each misdeed, and what has to be said of it.
+/// Each misbehaviour, and its error message.
 const MISDEEDS: [(&str, &str); 34] = [
     ("mixes", "single operations where 1 were asked for"),
     ("sleeps-alone", "it did not do its part of them"),
@@ -115,16 +115,16 @@ const MISDEEDS: [(&str, &str); 34] = [
 pub fn adapter(misdeed: &str) -> Adapter {
     let own = std::env::current_exe().unwrap();
     let command = vec![own.into_os_string(), OsString::from("double"), OsString::from(misdeed)];
-    // By this the processes of each are found, whatever they have become.
+    // Identifies the processes of each adapter, whatever they have become.
     Adapter { name: "double".into(), command, environment: vec![("DOUBLE".into(), mark(misdeed))] }
 }
 
 fn mark(misdeed: &str) -> String {
-    // Of each thread, as tests look for what is left of theirs while others run.
+    // Per thread, as tests look for their own processes while others run.
     format!("{}-{:?}-{misdeed}", std::process::id(), std::thread::current().id())
 }
 
-/// Processes that a misdeed has left; on a busy machine those that were killed may take a moment to end.
+/// Processes that a misbehaviour has left; on a busy machine killed ones may take a moment to end.
 fn left(misdeed: &str) -> usize {
     let begun = Instant::now();
     loop {
@@ -212,7 +212,7 @@ fn a_process_without_its_environment_is_found_too() {
 }
 
 fn every_misdeed_has_a_sentence_and_leaves_nothing() {
-    // Most of a check is waiting.
+    // Checks mostly wait, so they run concurrently.
     let left = Mutex::new(MISDEEDS.iter());
     let checks = || {
         while let Some((misdeed, expected)) = next(&left) {
@@ -256,7 +256,7 @@ fn a_pass_that_hangs_ends_within_two_seconds_of_its_limit() {
         let begun = Instant::now();
         let error = process.pass(&request(limit), &start().allowed, &Stop::new()).unwrap_err();
         drop(process);
-        // The first pass begins when the program has started; beside other work that alone may take its time.
+        // The first pass begins when the program has started, which may be slow on a busy machine.
         let took = begun.elapsed();
         assert!(took < limit + Duration::from_secs(2), "{misdeed}: {error} after {took:?}");
         assert_eq!(left(misdeed), 0, "{misdeed}");

@@ -1,4 +1,4 @@
-//! Adapters of a list: what is missing is named, what has to be built is built once, and again where something changes.
+//! Adapters of a list: missing requirements are named, and builds happen once, and again after changes.
 
 use super::misdeeds::{adapter, start};
 use coretalk_measure::Stop;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// A list of one adapter, which is this program, and what it needs besides.
+/// A list of one adapter, which is this program, with additional requirements.
 fn recipe(more: &str) -> Recipe {
     let [program, word, misdeed] = &adapter("none").command[..] else { unreachable!("three words") };
     let [program, word, misdeed] = [program, word, misdeed].map(|word| word.to_string_lossy());
@@ -20,7 +20,7 @@ fn recipe(more: &str) -> Recipe {
     Catalogue::parse(&text, Origin::Users).unwrap().recipes()[0].clone()
 }
 
-/// Makes an adapter ready; whether that took a build.
+/// Prepares an adapter; returns whether that took a build.
 fn ready(recipe: &Recipe, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unready>, bool) {
     let (cache, users) = (folder.join("cache"), folder.join("users"));
     let workshop =

@@ -1,20 +1,20 @@
-//! An allocator that counts what each thread asks of it: a measure of work that is the same each time.
+//! An allocator that counts each thread's allocations: a reproducible measure of work.
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What a thread has asked for.
+/// The allocations of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allocated {
-    /// How often.
+    /// Number of allocations.
     pub calls: u64,
-    /// Bytes in all, whether given back since or not; what grows counts anew.
+    /// Allocated bytes, whether freed since or not; a reallocation counts in full.
     pub bytes: u64,
 }
 
 impl Allocated {
-    /// Of this thread so far: whoever runs the tests has a thread of its own, which allocates when it likes.
+    /// Allocations of this thread so far; the test harness has a thread of its own, which allocates at any time.
     pub fn by_this_thread() -> Allocated {
         SO_FAR.get()
     }
@@ -31,7 +31,7 @@ fn note(bytes: usize) {
     SO_FAR.set(Allocated { calls: calls + 1, bytes: before + bytes as u64 });
 }
 
-// SAFETY: hands everything to the system's allocator as it came.
+// SAFETY: passes everything to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());

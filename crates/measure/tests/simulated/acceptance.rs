@@ -1,6 +1,6 @@
-//! Acceptance on simulated machines with known truth: over ten thousand cells each, printed figure by figure. Each
-//! takes seconds to minutes and is run by name (`--ignored --nocapture acceptance::`); what of it fits into seconds stands
-//! beside it.
+//! Acceptance on simulated machines with known truth: over ten thousand cells each, with printed results. Each test
+//! takes seconds to minutes and is run by name (`--ignored --nocapture acceptance::`); shorter versions are part of the
+//! usual tests.
 
 use crate::vocabulary::{Run, bad_cells, builtin, defaults, measure, measure_briefly, open, plan, toml};
 use coretalk_measure::session::latency::ResumedState;
@@ -27,18 +27,17 @@ const NOISES: [(&str, &str); 5] = [
     ("drift 1 % over 300 ms", "batch_sd = 0.03\ndrift_sd = 0.01\ndrift_ms = 300"),
 ];
 
-/// What a run adds to every transfer of a relation, as a factor: ticks of the system, the clock read of each batch, and
-/// the mean of skewed noise. It is part of what an endless run would say, so part of what an interval is about, and no
-/// error that more passes could take away.
+/// Factor that a run adds to every transfer of a relation: ticks of the system, the clock read of each batch, and the
+/// mean of skewed noise. An endless run would include it, so intervals should too; more passes cannot remove it.
 type Added = BTreeMap<Relation, f64>;
 
-/// That factor from a run with another seed: the median over the cells of each relation of measured ÷ true.
+/// That factor from a run with another seed: the median of measured ÷ true over the cells of each relation.
 fn added(scenario: &Scenario, counts: Counts, precision: f64) -> Added {
     measured(scenario.clone(), 1011, counts, precision).relations()
 }
 
-/// Share of the cells whose interval holds what an endless run would say, in nanoseconds at nominal clocks and in core
-/// cycles, which the drift of the clocks does not move; and share that holds the bare truth in nanoseconds.
+/// Shares of cells whose interval contains the result of an endless run: in nanoseconds at nominal clocks, and in core
+/// cycles, which are independent of clock drift; and the share that contains the bare truth in nanoseconds.
 fn coverage(run: &Run, added: &Added) -> [f64; 3] {
     const NOMINAL_GHZ: f64 = 4.0;
     let values = run.values();
@@ -100,7 +99,7 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
                 100.0 * width,
                 100.0 * most
             );
-            // Adaptive intervals are wide enough for what the run adds, so they have to hold the bare truth too.
+            // Adaptive intervals are wide enough for the added factor, so they must contain the bare truth too.
             let (bounds, of_interest, most_added) = match counts {
                 Counts::Adaptive => (0.93..=1.0, &covered[..], precision / 2.0 + MAX_ADDED),
                 Counts::Fixed { .. } => (0.93..=0.97, &covered[..2], MAX_ADDED),
@@ -119,8 +118,8 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// What ticks and skewed noise may add to a transfer. The clock read of each batch comes on top where a run chooses the
-/// length of its batches: half of the precision asked for at most.
+/// Maximum effect of ticks and skewed noise on a transfer. The clock read of each batch adds at most half of the
+/// requested precision where a run chooses the length of its batches.
 const MAX_ADDED: f64 = 0.004;
 
 #[test]
@@ -208,7 +207,7 @@ fn plan_says_how_long_the_run_takes() {
             println!("{name:16} {seed:5} {planned:8.2} s {took:8.2} s {ratio:7.3}");
             ratios.push(ratio);
         }
-        // A plan cannot know that a machine which moves will ask for second measurements.
+        // A plan cannot foresee the re-measurements that a moving machine needs.
         let usual = median(&ratios).unwrap();
         if (usual - 1.0).abs() > 0.10 || ratios.iter().any(|ratio| (ratio - 1.0).abs() > 0.25) {
             missed.push(format!("{name}: {ratios:.3?}"));

@@ -1,4 +1,4 @@
-//! Every setting has an effect, what is chosen on the way is the better, and parallel measurement is believed where the
+//! Every setting has an effect, automatic choices are the better ones, and parallel measurement is accepted only if the
 //! equivalence gate has shown that it changes nothing.
 
 use crate::vocabulary::{Run, builtin, defaults, measure, open, run, toml};
@@ -11,7 +11,7 @@ use coretalk_model::latency::{
 use coretalk_model::stats::MAX_ANALYSES;
 use coretalk_model::{Flag, Hint, Home, Picos, Protocol, Relation, Tool};
 
-/// Twelve pairs of a large machine with two nodes: every setting can show.
+/// Twelve pairs of a large machine with two nodes, on which every setting has an effect.
 fn base() -> LatencySettings {
     let machine = open(builtin("epyc-2s-192"), 3);
     let precision = 0.005;
@@ -22,7 +22,7 @@ fn performed(settings: &LatencySettings) -> Run {
     measure(open(builtin("epyc-2s-192"), 3), settings.clone(), ResumedState::default())
 }
 
-/// The settings with one field changed, for every field: a new one does not compile without its line here.
+/// The settings with one field changed, for every field: a new field does not compile without its line here.
 fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings)> {
     let LatencySettings {
         cpus,
@@ -102,7 +102,7 @@ fn a_budget_is_spent_where_intervals_are_wide() {
     let all = with(MAX_ANALYSES, 60_000);
     assert!(wide(&all) == 0 && most(&all) > 24, "{} {}", wide(&all), most(&all));
     assert!(!all.result.budget_ended && all.took < Picos::from_ms(60_000));
-    // What does not reach as far as the next analysis is not begun, and said to be why.
+    // Passes that do not reach the next analysis are not begun, and the budget is given as the reason.
     let short = with(MAX_ANALYSES, 4_000);
     assert!(wide(&short) > 0 && short.result.budget_ended, "{} {}", wide(&short), most(&short));
     assert!([24, 48].contains(&most(&short)) && wide(&short) <= wide(&usual), "{}", most(&short));
@@ -185,7 +185,7 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
 
 #[test]
 fn fixed_counts_measure_exactly_what_was_asked() {
-    // Passes of whole runs of 16 lines where there are at least eight of them.
+    // Passes of whole runs of 16 lines if there are at least eight runs.
     for (samples, iterations, passes) in
         [(1, 100, 1), (10, 1000, 8), (24, 7, 8), (300, 100, 18), (301, 64, 18), (400, 64, 24)]
     {
@@ -227,7 +227,7 @@ fn a_busy_machine_is_measured_one_pair_at_a_time() {
     assert_eq!(regime(true), Regime::Serial);
 }
 
-/// 32 single-threaded cores on four dies, 16 pairs at a time, slowed by each other by so much in all.
+/// 32 single-threaded cores on four dies, 16 concurrent pairs, with this total slowdown by each other.
 fn in_parallel(bias: f64, budget_ms: u64) -> Run {
     let scenario = toml(&format!(
         "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\

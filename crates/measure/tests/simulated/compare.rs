@@ -1,5 +1,5 @@
-//! Runs on one simulated machine against each other: with another seed nothing may differ, and what was changed must
-//! be found.
+//! Comparisons of runs on one simulated machine: another seed must show no difference, and planted changes must be
+//! found.
 
 use crate::is_acceptance;
 use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
@@ -13,7 +13,7 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
 use std::collections::BTreeMap;
 
-/// What comparisons of equal machines said.
+/// Results of comparing equal machines.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub pairs: u64,
@@ -40,7 +40,7 @@ fn against(a: &Run, b: &Run) -> Comparison {
     compare(&side(a), &side(b), &alignment, LeastEffect::DEFAULT)
 }
 
-/// Multiplies the cells of a run that a rule names, as if the machine had changed there.
+/// Multiplies cells of a run by a factor, as if the machine had changed.
 fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
     for map in &mut run.result.maps {
         let cpus = map.cells.cpus().to_vec();
@@ -56,7 +56,7 @@ fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
     }
 }
 
-/// Runs on equal machines that differ in their seed.
+/// Compares runs on equal machines with different seeds.
 pub fn alike(name: &str, pairs: u64) -> Tally {
     let mut tally = Tally { pairs, ..Tally::default() };
     for pair in 0..pairs {
@@ -86,7 +86,7 @@ pub fn alike(name: &str, pairs: u64) -> Tally {
     tally
 }
 
-/// For each level: in how many pairs of runs its shift was found, and in how many another level was called different.
+/// By level: the number of pairs of runs in which its shift was found, and in which another level was reported.
 pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64, u64)> {
     let mut found: BTreeMap<Relation, (u64, u64)> = BTreeMap::new();
     for pair in 0..pairs {
@@ -121,7 +121,7 @@ pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64,
     found.into_iter().map(|(relation, (found, others))| (relation, found, others)).collect()
 }
 
-/// A share of the cells is changed: how many were, how many of those were found, and how many others were named.
+/// Changes a share of the cells; returns the number of changed cells, of those found, and of wrongly reported others.
 pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u64, u64) {
     let (mut changed, mut found, mut wrong) = (0, 0, 0);
     for pair in 0..pairs {
@@ -161,7 +161,7 @@ fn two_runs_on_one_machine_are_not_different() {
         let Tally { pairs, levels, different, with_any, same, cannot_tell } =
             alike(name, pairs(whole, reduced));
         println!("{name:16} {pairs:6} {levels:8} {different:10} {with_any:10} {same:6} {cannot_tell:6}");
-        // One in a thousand levels, one in a hundred pairs; of a few, none.
+        // One in a thousand levels, one in a hundred pairs; none of a few.
         if different > levels / 1_000 || with_any > pairs / 100 {
             missed.push(format!("{name}: {different} of {levels} levels, {with_any} of {pairs} pairs"));
         }

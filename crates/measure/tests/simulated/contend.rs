@@ -1,4 +1,4 @@
-//! Methods of `contend` on simulated machines: what waiting, sleeping and unfairness cost there.
+//! Methods of `contend` on simulated machines: the costs of waiting, sleeping and unfairness.
 
 use crate::trials::{open, open_toml, pass, trials};
 use coretalk_measure::SimMachine;
@@ -10,7 +10,6 @@ use coretalk_model::contend::names;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag};
 
-/// The names of all methods.
 pub fn all_methods() -> String {
     METHODS.iter().map(|method| method.id).collect::<Vec<_>>().join(",")
 }
@@ -34,18 +33,18 @@ fn what_is_simulated_is_what_the_cost_says() {
     // Alone: the operation and both sections.
     let alone = cost(MethodKind::Mcs).alone_cycles / 4.0;
     assert!((truth("mcs", "1", [50.0, 500.0]).0 / (alone + 550.0) - 1.0).abs() < 0.01);
-    // Saturated: the transfers and what is inside; what is outside is hidden.
+    // Saturated: the transfers and the critical section; parallel work is hidden.
     let [a, b] = [CpuId(0), CpuId(1)];
     let line = machine.bare_stage(&[a, b]).transfer_ns(a, b);
     let found = truth("ticket", "8", [50.0, 0.0]).0;
     let expected =
         cost(MethodKind::Ticket).alone_cycles / 4.0 + 50.0 + cost(MethodKind::Ticket).transfers * line;
     assert!((found / expected - 1.0).abs() < 0.05, "{found} of {expected}");
-    // Nothing is shared: eight threads are eight times as fast as one.
+    // Without sharing eight threads are eight times as fast as one.
     assert_eq!(cost(MethodKind::PerThread).turn, Turn::Apart);
     let [one, eight] = ["1", "8"].map(|threads| truth("per-thread", threads, [0.0, 100.0]).0);
     assert!((one / eight - 8.0).abs() < 0.1, "{one} {eight}");
-    // In the order of arrival everybody gets the same; a mutex that sleeps does sleep.
+    // In order of arrival all threads get the same; a sleeping mutex does sleep.
     let (_, fair) = truth("ticket", "8", [0.0, 0.0]);
     assert!(fair.operations.iter().max().unwrap() - fair.operations.iter().min().unwrap() <= 1);
     assert!(truth("pthread-mutex", "8", [500.0, 0.0]).1.sleeps.iter().sum::<u64>() > 0);
@@ -68,7 +67,7 @@ fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
     assert!(sleeping < crowded / 10.0 && !flags.contains(Flag::SharedSpin));
 }
 
-/// One pass without sections: nanoseconds an operation of a thread, run length, fairness.
+/// One pass without sections: nanoseconds per operation and thread, run length, fairness.
 fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &str) -> [f64; 3] {
     let options = Parameters::default().with("method", method).with("threads", threads);
     let options = options.with("arrange", arrange).with("critical_ns", 0.0).with("parallel_ns", 0.0);
@@ -79,8 +78,8 @@ fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &
 
 #[test]
 fn one_and_two_threads_cost_what_was_measured() {
-    // The guest of the measurements, with a hop as latency showed it. Methods that call the kernel are left out: a call
-    // costs what the scenario says.
+    // The measured guest, with its measured hop. Methods that call the kernel are omitted, since calls cost what the
+    // scenario says.
     let measured = "based_on = 'laptop-smt'\nlatency_ns.l3 = 27.6\ncore_clock.ghz = 3.67";
     let mut machine = open_toml(measured);
     for (method, alone_ns, together_ns, runs) in [

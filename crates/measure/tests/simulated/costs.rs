@@ -1,4 +1,4 @@
-//! What probes of trials find on simulated machines, held against what these were made to cost: within 3 %.
+//! Results of trials on simulated machines against their true costs: within 3 %.
 
 use crate::contend::all_methods;
 use crate::trials::{all_cpus, measure, middle, open, open_toml, pass, settings, trials};
@@ -16,12 +16,12 @@ use coretalk_model::{CpuId, contend as contend_model, jitter};
 
 const MACHINES: [&str; 3] = ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"];
 
-/// What was found off the truth, and of which trials.
+/// Results that differ from the truth, with their trials.
 #[derive(Default)]
 struct Off(Vec<String>);
 
 impl Off {
-    /// Nothing is told finer than a step of the counter, where that counts.
+    /// Differences below a step of the counter are ignored.
     fn check(&mut self, spec: &TrialSpec, name: &str, [found, truth, step_ns]: [f64; 3]) {
         if (found / truth - 1.0).abs() >= 0.03 && (found - truth).abs() >= step_ns {
             let (probe, label, cpus) = (&spec.probe, spec.label(), spec.cpu_list());
@@ -40,7 +40,7 @@ fn passes(machine: &mut SimMachine, spec: &TrialSpec, ms: u64) -> Vec<Observed> 
     (0..9).map(|key| pass(machine, spec, ms, key)).collect()
 }
 
-/// What passes of these trials say, held against names with their true values.
+/// Compares passes of these trials with the true values of some quantities.
 fn hold<N: AsRef<str>>(
     machine: &mut SimMachine,
     all: Vec<TrialSpec>,
@@ -114,12 +114,12 @@ fn contention() {
         let mut all = trials(&machine, "contend", &options);
         all.retain(|spec| {
             let config = contend::Config::of(spec).unwrap();
-            // Threads that sleep at once, or that overwrite each other, take a course that the least noise turns into
-            // another one, up to a sixth slower: a single course is no truth for them. Alone they are held to it.
+            // With threads that sleep at once or overwrite each other, the least noise changes the course of events and
+            // makes it up to a sixth slower, so a single course is no truth. They are only checked alone.
             let chaotic =
                 ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"].contains(&config.method.id);
-            // Eight threads that do ten times as much outside as inside stand where waiting begins: there a little noise
-            // makes some wait that otherwise would not.
+            // Eight threads with ten times as much parallel as critical work are at the onset of waiting: there noise
+            // causes waits that the truth does not have.
             let at_the_edge = spec.placement.len() == 8 && config.method.locks && config.sections_ns[1] > 0.0;
             !(chaotic && spec.placement.len() > 1 || at_the_edge)
         });
@@ -133,7 +133,7 @@ fn contention() {
     }
 }
 
-/// A whole run of a probe, and whether what its trials say is near the truth, by the names of this check.
+/// Runs a probe and compares its trials with the truth.
 fn hold_run(
     scenario: &str,
     probe: &str,
@@ -243,14 +243,14 @@ fn lost_time_is_found_with_its_cause() {
         let mut machine = open_toml(&format!("based_on = '{scenario}'\n{more}"));
         let spec = trials(&machine, "jitter", &Parameters::default()).remove(0);
         let cpus = all_cpus(&machine).len();
-        // What comes by chance comes ten thousand times.
+        // Rare events need ten thousand occurrences.
         let count = (1536 / cpus as u64).max(8);
         let passes: Vec<Observed> = (0..count).map(|key| pass(&mut machine, &spec, 250, key)).collect();
         let mean = |name: &str| -> f64 {
             let of = |pass: &Observed| (0..cpus).map(|role| pass.by_role[&role].values[name]).sum::<f64>();
             passes.iter().map(of).sum::<f64>() / (passes.len() * cpus) as f64
         };
-        // How long they last is spread evenly over its logarithm.
+        // Their durations are uniform in the logarithm.
         let mean_us = |[low, high]: [f64; 2]| (high - low) / (high / low).ln();
         let mut off = Off::default();
         for (name, truth) in [

@@ -1,7 +1,6 @@
-//! Coverage of the intervals of trials: the share of runs whose 95 % interval contains the truth, for each quantity of each
-//! trial in each state of the machine.
-//!
-//! Run by name (`--ignored --nocapture coverage::`); docs/evidence.md has the figures.
+//! Coverage of the intervals of trials: the share of runs whose 95 % interval contains the truth, for each quantity of
+//! each trial in each state of the machine. Run by name (`--ignored --nocapture coverage::`); docs/evidence.md has the
+//! results.
 
 use crate::trials::{measure_from, settings};
 use crate::vocabulary::{builtin, toml};
@@ -12,21 +11,21 @@ use coretalk_model::series::{Parameters, SeriesSettings, TrialResult};
 use coretalk_model::stats::{Estimate, median};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer runs in a state do not tell a coverage of 92 % from one of 95 %.
+/// Minimum runs in a state to distinguish a coverage of 92 % from 95 %.
 const FEWEST: usize = 80;
-/// The least coverage of a quantity: chance takes 95 % below it in 1 of 30 quantities of 200 runs.
+/// Minimum coverage of a quantity: with 95 % chance goes below it in 1 of 30 quantities of 200 runs.
 const LEAST: f64 = 0.92;
 
-/// Trial, quantity, and the states of the machine that the numbers are of.
+/// Trial, quantity, and the states of the machine to which the numbers belong.
 type Key = (String, String, BTreeSet<i32>);
 
-/// The states that a trial says its numbers are of, which is all that a reader has: the octaves from 20 ns that CAS took.
-/// Those of `noisy-vm` take 15, 25 and 124 ns, and between the first two nothing but CAS differs much.
+/// The states to which a trial attributes its numbers, as far as a reader can see: the octaves from 20 ns of the CAS
+/// latency. `noisy-vm` has 15, 25 and 124 ns, and between the first two only CAS differs much.
 fn stated(trial: &TrialResult) -> BTreeSet<i32> {
     trial.cas_ns.iter().map(|cas_ns| (cas_ns / 20.0).max(1.0).log2() as i32).collect()
 }
 
-/// The intervals of every quantity over runs with different seeds, each in the states that its trial says.
+/// The intervals of every quantity over runs with different seeds, grouped by the attributed states.
 fn intervals(
     scenario: &Scenario,
     probe: &str,
@@ -57,7 +56,7 @@ fn typical(intervals: &[Estimate]) -> f64 {
     median(&intervals.iter().map(|interval| interval.point).collect::<Vec<_>>()).unwrap()
 }
 
-/// The scenario without anything that differs from run to run, except for its states.
+/// The scenario without random variation except its states.
 fn noiseless(name: &str) -> Scenario {
     toml(&format!(
         "based_on = '{name}'\nstalls = []\n[core_clock]\ndrift_sd = 0\nstep_share = 0\n[noise]\nbatch_sd = 0\n\
@@ -65,8 +64,8 @@ fn noiseless(name: &str) -> Scenario {
     ))
 }
 
-/// The truth is the median over all runs that say the same states, what an endless run would show. On a quiet machine the
-/// value without any noise has to be held as well; on a noisy one preemption and spikes add up to 3 % to a mean.
+/// The truth is the median over all runs with the same states, the result of an endless run. On a quiet machine the
+/// interval must also contain the noise-free value; on a noisy one preemption and spikes add up to 3 % to a mean.
 fn check(scenario: &str, is_quiet: bool, cases: &[(&str, Parameters)]) {
     println!(
         "\n{:12} {:10} {:>7} {:>10} {:>10} {:>10}",

@@ -1,6 +1,6 @@
-//! A CPU that leaves as one of Linux does: threads on it are refused before the system says that it is offline, in between
-//! it is no longer in the cpuset, and what runs beside it meanwhile is held up. It costs what needs it, and nothing else.
-//! So does a program that the budget leaves no time for.
+//! A lost CPU behaves as on Linux: threads on it are refused before it is reported offline, meanwhile it is missing
+//! from the cpuset, and concurrent work is delayed. It costs only the work that needs it. The same holds for a program
+//! without time left in the budget.
 
 use crate::trials::{Slots, settings_of};
 use crate::vocabulary::{Kept, Run, defaults, measure, open, toml};
@@ -19,20 +19,20 @@ use coretalk_model::{
     Topology, TrialFailure,
 };
 
-/// The CPU that leaves.
+/// The lost CPU.
 const LEAVER: CpuId = CpuId(3);
-/// How long the system says nothing of it, and until when, usually, that it is in no cpuset.
+/// Time for which the system reports nothing, and usual time until which the CPU is only missing from the cpuset.
 const UNTOLD: Picos = Picos::from_ms(90);
 const HALF_TOLD: Picos = Picos::from_ms(220);
 
-/// A simulated machine whose CPU leaves like that.
+/// A simulated machine that loses its CPU in this way.
 struct Slow {
     machine: SimMachine,
-    /// How long the system does not list it as offline.
+    /// Time until the system reports the CPU offline.
     half_told: Picos,
-    /// When something missed it first.
+    /// Time at which work first missed it.
     missed: Option<Picos>,
-    /// The queue whose passes find no time.
+    /// The queue whose passes get no time.
     late: Option<&'static str>,
 }
 
@@ -42,7 +42,7 @@ impl Slow {
         Slow { machine: open(toml(&text), 3), half_told: HALF_TOLD, missed: None, late: None }
     }
 
-    /// Notes a trial that missed the CPU; gives whether it is the first, which holds up those beside it.
+    /// Records a trial that missed the CPU; returns whether it is the first, which delays the concurrent ones.
     fn holds_up<'a>(
         missed: &mut Option<Picos>,
         now: Picos,
@@ -182,7 +182,7 @@ fn the_visit_of_a_tool_that_a_cpu_broke_off_is_made_again_once_it_is_back() {
         let settings = LatencySettings { imitate: tools.clone(), ..defaults(&machine, 3) };
         measure(machine, settings, resumed)
     };
-    // In the visits of the one tool and of the other, of pairs with the CPU and of others.
+    // In the visits of either tool, of pairs with the CPU and of others.
     let whole_ms = begun("", ResumedState::default()).took.secs() * 1e3;
     for tenths in [1.0, 2.0, 4.0, 6.0, 8.0] {
         let at_ms = (whole_ms * tenths / 10.0) as u32;
@@ -291,7 +291,7 @@ fn what_the_budget_leaves_no_time_for_is_left_out_and_the_others_go_on() {
     let late = settings.trials.iter().filter(|spec| is_late(spec)).count();
     assert_eq!((late, result.left_out()), (settings.trials.len() / 2, late));
     for trial in &result.trials {
-        // Nothing is kept of the others: who resumes the run tries them again.
+        // Nothing is kept of the others, so a resumed run tries them again.
         assert_eq!(trial.passes >= 8, !is_late(&trial.spec), "{}: {:?}", trial.spec.label(), trial.reason);
     }
     assert!(slots.0.iter().flatten().all(|entry| entry.outcome.is_ok()));

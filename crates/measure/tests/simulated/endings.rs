@@ -1,5 +1,5 @@
-//! However a run ends, what was measured is kept, said honestly, and can be gone on with; and a CPU that hangs, dies, goes
-//! away, refuses or miscounts costs its own cells and no others.
+//! However a run ends, its measurements are kept, reported correctly and can be continued; and a CPU that hangs, dies,
+//! is lost, refuses or miscounts costs only its own cells.
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, open, plan, run, toml};
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, Flag, Picos, Tool};
 
 #[test]
 fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
-    // Enough for a few passes, and for less than one.
+    // Budgets for a few passes, and for less than one.
     for (budget_ms, fewest) in [(1_500, 1), (400, 0)] {
         let run = run(builtin("mesh-64"), 3, |settings| {
             settings.budget = Picos::from_ms(budget_ms);
@@ -46,13 +46,13 @@ fn what_goes_on_beyond_a_budget_is_broken_off_and_named() {
         (settings.imitate, settings.budget, settings.ladder) = (vec![Tool::Multichase], budget, false);
     });
     assert_eq!(cut.ended, Ended::Budget);
-    // A twentieth of the budget, and 100 ms.
+    // A twentieth of the budget, plus 100 ms.
     assert!(cut.took <= Picos::from_ms(2_200), "took {}", cut.took);
     let pairs = cells(cut.machine.topology(), &cut.settings);
     let made = cut.result.imitated[0].cells.iter().filter(|(_, _, cell)| cell.is_ok()).count();
     assert!((1..6).contains(&made), "{made} of 6 pairs");
     assert_eq!(cut.result.left_out(&cut.settings, &pairs), [LeftOut::Pairs(6 - made)]);
-    // Whether one fits is known beforehand, within a tenth.
+    // Whether a visit fits is predicted within a tenth.
     let least = |settings: &LatencySettings| {
         latency::least_time(&mut open(builtin("chiplet-16"), 3), settings, &Stop::new()).unwrap().unwrap()
     };
@@ -88,7 +88,7 @@ fn a_plan_of_another_tool_is_of_what_that_does() {
     assert_eq!(planned.kernels, ["as:c2clat", "as:coherency-latency"]);
 }
 
-/// As on CPUs that are emulated by fewer than they are: a hand-over takes a time slice of the system.
+/// As on CPUs emulated by fewer CPUs: a hand-off takes a scheduler quantum.
 #[test]
 fn round_trips_of_a_millisecond_overrun_no_budget() {
     for hop_us in [20, 100, 500] {
@@ -99,7 +99,7 @@ fn round_trips_of_a_millisecond_overrun_no_budget() {
             settings.cpus.truncate(4);
             settings.budget = Picos::from_ms(4_000);
         });
-        // A twentieth of it, and 100 ms.
+        // A twentieth of the budget, plus 100 ms.
         let most = Picos::from_ms(4_300);
         assert!(run.took <= most, "hops of {hop_us} µs: took {}, not {most}", run.took);
         let pilots = run.kept.trials(Purpose::Pilot);
@@ -113,7 +113,7 @@ fn round_trips_of_a_millisecond_overrun_no_budget() {
     }
 }
 
-/// The first visit says nothing of relations that are far slower than its own.
+/// The first visit does not predict relations that are far slower than its own.
 #[test]
 fn a_pilot_takes_no_more_of_a_budget_where_its_first_visit_is_the_fastest() {
     let slow = "based_on = 'chiplet-16'\nlatency_ns = { l3 = 20.0, package = 100000.0 }";
@@ -126,7 +126,7 @@ fn a_pilot_takes_no_more_of_a_budget_where_its_first_visit_is_the_fastest() {
             });
             let pilots = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Pilot);
             let took: f64 = pilots.map(|round| round.elapsed.secs()).sum();
-            // A tenth of the budget for the first pass of others than the first, and short ones after it.
+            // A tenth of the budget for the rest of the first pass, and short visits afterwards.
             assert!(took < 0.6, "seed {seed} of {}: {took} s", listed.len());
             assert!(run.took <= Picos::from_ms(4_300), "{}", run.took);
             assert_eq!(run.values().len(), listed.len(), "seed {seed}");
@@ -153,12 +153,12 @@ fn stopped(base: &str, at_ms: u32, change: impl Fn(&mut LatencySettings)) -> Run
     run(toml(&format!("based_on = '{base}'\n[failures]\nstop_at_ms = {at_ms}")), 3, change)
 }
 
-/// Goes on with a run on a machine that nobody stops.
+/// Continues a run on a machine that is not stopped.
 fn resume(base: &str, seed: u64, settings: &LatencySettings, segments: &[&Kept]) -> Run {
     measure(open(builtin(base), seed), settings.clone(), Kept::resumed(segments))
 }
 
-/// Trials of several segments together: none of the finished ones may be made again.
+/// Checks over several segments that no finished trial is repeated.
 fn check_nothing_is_made_twice(segments: &[&Kept]) {
     let mut all = std::collections::BTreeMap::new();
     for kept in segments {
@@ -221,7 +221,7 @@ fn a_stopped_parallel_run_keeps_its_gate() {
         assert_eq!(second.ended, Ended::Complete);
         assert_eq!(second.result.maps[0].regime.name(), "parallel");
         assert!(second.values().iter().all(|(_, value)| value.passes >= 8));
-        // Nothing is left to do, gate included.
+        // Nothing is left to do, including the gate.
         let third = resume("chiplet-16-smt", 6, &first.settings, &[&first.kept, &second.kept]);
         assert_eq!(third.kept.trials(Purpose::Map) + third.kept.trials(Purpose::Gate), 0, "{at_ms} ms");
         assert_eq!(third.result.maps, second.result.maps);
@@ -267,8 +267,8 @@ fn nothing_to_measure_is_refused_in_words() {
     );
 }
 
-/// A sink under which somebody wishes to end when everything is measured: before the analysis, or while the result is
-/// being kept.
+/// A sink during which the user stops the run after the last measurement: before the analysis, or while the result is
+/// stored.
 struct Impatient {
     kept: Kept,
     stop: Stop,
@@ -328,7 +328,7 @@ fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
             (_, session::Kept::Everything) => {
                 assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
                 assert_eq!(said_complete, Some("false"));
-                // Everything measured is there: going on makes no trial.
+                // All measurements exist: continuing makes no trial.
                 let second = resume("laptop-smt", 4, &settings, &[&sink.kept]);
                 assert_eq!((second.ended, second.kept.rounds.len()), (Ended::Complete, 0));
                 assert_eq!(second.result.maps, run(builtin("laptop-smt"), 3, |_| ()).result.maps);
@@ -344,7 +344,7 @@ fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
     }
 }
 
-/// Every cell of the CPU says why it has no value, and every other has one close to the truth.
+/// Every cell of the CPU has a reason for its missing value, and every other cell is close to the truth.
 fn check(run: &Run, cpu: u32, reason: &str) {
     assert_eq!(run.ended, Ended::Complete, "{reason}");
     let map = &run.result.maps[0].cells;
@@ -412,7 +412,7 @@ fn a_cpu_taken_away_in_the_middle_keeps_what_it_said_before() {
     let fewer = run.values().into_iter().filter(|(pair, _)| pair.contains(&CpuId(3)));
     let passes: Vec<u32> = fewer.map(|(_, value)| value.passes).collect();
     assert!(passes.len() == 7 && passes.iter().all(|&passes| (1..8).contains(&passes)), "{passes:?}");
-    // It is gone: nothing is asked of it again.
+    // The lost CPU is not used again.
     let failures = run.kept.rounds.iter().flat_map(|round| &round.trials).filter(|t| t.outcome.is_err());
     assert_eq!(failures.count(), 7);
 }

@@ -1,5 +1,5 @@
-//! What a run says beside its map: states of a guest, tails, other tools' numbers, the ladder, bad cells, and which threads
-//! share a core, told by their work whatever the system reports.
+//! Additional results of a run with a map: states of a guest, tails, other tools' numbers, the ladder, bad cells, and
+//! shared cores found by their work whatever the system reports.
 
 use crate::vocabulary::{Run, bad_cells, builtin, run, toml};
 use coretalk_measure::probes::kernel_by_id;
@@ -70,7 +70,7 @@ fn tails_hold_every_single_round_trip_and_what_messages_would_have_seen() {
         });
         let kernel = kernel_by_id(series.kernel.as_str()).unwrap();
         let truth = run.machine.true_ns(series.placement[0], series.placement[1], kernel, Home(0));
-        // Half a round trip with half a read of the clock in it, on one line of 8 % spread.
+        // Half a round trip including half a clock read, on one line with a spread of 8 %.
         let expected = truth + series.clock_ns / 2.0;
         let off = median.unwrap().0 as f64 / 1000.0 / expected - 1.0;
         assert!(off.abs() < 0.3, "{:?}: {off}", series.placement);
@@ -120,8 +120,7 @@ fn the_ladder_tells_every_kernel_close_to_its_truth() {
     }
 }
 
-/// A machine that moves between states: what other tools would print is told of the state that the headline is from, or
-/// not at all.
+/// On a machine that moves between states, other tools' numbers belong to the state of the headline, or are missing.
 #[test]
 fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
     let (mut compared, mut empty) = (0, 0);
@@ -182,7 +181,7 @@ fn bad_cells_are_measured_again_and_good_ones_are_not() {
     }
 }
 
-/// Flags of the cells of the first map of two CPUs of a small machine that differs.
+/// Flags of two CPUs' cells in the first map of a small machine with changes.
 fn flags_of(differs: &str, protocol: Protocol) -> Vec<Flags> {
     let text = format!("based_on = 'chiplet-16'\n{differs}");
     let run = run(toml(&text), 3, |settings| {
@@ -226,7 +225,7 @@ fn clocks_that_lie_apart_are_flagged() {
 
 #[test]
 fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
-    // One pair of fast cores among pairs of slow ones, and of both kinds.
+    // One pair of fast cores among pairs of slow ones and mixed pairs.
     for seed in [1, 20] {
         let run = run(builtin("hybrid"), seed, |settings| {
             settings.cpus = [0, 5, 12, 14, 16, 17, 18].map(CpuId).to_vec();
@@ -234,7 +233,8 @@ fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
         let doubted: Vec<_> =
             run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
         assert!(doubted.is_empty(), "seed {seed}: {doubted:?}");
-        // Five of 21 pairs are of other kinds: the latencies alone do not call them exceptions of one kind.
+        // Five of 21 pairs are of other kinds: inference from latencies alone does not report them as exceptions of one
+        // kind.
         let structure = infer(&observations(&run.result.maps[0])).unwrap();
         let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
         assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
@@ -285,7 +285,7 @@ fn threads_of_a_core_that_the_system_hides_are_found_and_name_their_level() {
         assert_eq!(structure.levels[0].name, "smt", "{scenario}");
         assert_eq!(structure.levels[0].execution, Some(Execution::Shared));
     }
-    // Pairs of cores with a cache of their own look the same to latency.
+    // Pairs of cores with a common cache of their own look like siblings to latency.
     let pairs = "based_on = 'laptop-smt'\nreported = 'nothing'\n[noise]\nsibling_factor = [1.0, 1.0]";
     let run = run(toml(pairs), 3, |_| ());
     let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();

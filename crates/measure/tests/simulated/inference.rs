@@ -1,6 +1,5 @@
-//! What is concluded from a map: groups that cells which fit none are measured again for, groups of one among the few CPUs
-//! that a container has, held against what the simulated machines truly share, and what placements are predicted to cost,
-//! which orders them as work on them does.
+//! Inference from a map: groups whose outliers are measured again, groups of one among the few CPUs of a container
+//! compared with the true structure, and predicted costs of placements, which rank them as work on them does.
 
 use crate::vocabulary::{builtin, run, toml};
 use coretalk_measure::{Kernel, Machine, Scenario, SimMachine, Spin, Stop, Work, WorkOrder};
@@ -11,7 +10,7 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Home, Level, Matrix, Picos};
 use std::collections::BTreeSet;
 
-/// The same machines with every CPU told to be like every other.
+/// The groups found on machines that report all CPUs as equal.
 fn groups_found(scenario: &str, bad_share: f64, seed: u64) -> Vec<Vec<CpuSet>> {
     let text = format!("based_on = '{scenario}'\nreported = 'nothing'\n[noise]\nbad_share = {bad_share}");
     let run = run(toml(&text), seed, |_| ());
@@ -42,10 +41,10 @@ const MACHINES: [(&str, &[Level]); 6] = [
     ("hybrid", &[Level::Core]),
 ];
 
-/// Deviation of a measured cell from the truth, beyond what the pairs of a machine differ by themselves.
+/// Deviation of a measured cell from the truth, in addition to the machine's own differences between pairs.
 const NOISE: f64 = 0.01;
 
-/// Two to twelve CPUs: anywhere, or neighbours and some elsewhere, or a few at each of a few places.
+/// Two to twelve CPUs: anywhere, or neighbours and some elsewhere, or a few at each of several places.
 fn choice(all: &[CpuId], key: Key) -> Vec<CpuId> {
     let any = |at: u64| key.with(1).below(at, all.len() as u64) as usize;
     let count = 2 + key.with(2).below(0, 11);
@@ -70,7 +69,7 @@ fn measured(machine: &SimMachine, cpus: &[CpuId], key: Key) -> Matrix<Option<Obs
     })
 }
 
-/// The groups of a level among the chosen CPUs, those of one left out.
+/// The groups of a level among the chosen CPUs, without groups of one.
 fn groups_of(machine: &SimMachine, level: Level, chosen: &CpuSet) -> Vec<CpuSet> {
     let domains = machine.topology().level(level);
     let mut groups: Vec<CpuSet> = domains.iter().map(|domain| domain.cpus.intersection(chosen)).collect();
@@ -79,7 +78,7 @@ fn groups_of(machine: &SimMachine, level: Level, chosen: &CpuSet) -> Vec<CpuSet>
     groups
 }
 
-/// Levels that can be told, and groups beside which there is one CPU, which could as well be slow.
+/// Levels that can be distinguished, and groups with a single CPU outside, which could as well be slow.
 fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec<CpuSet>>, Vec<CpuSet>) {
     let (mut told, mut untold): (Vec<Vec<CpuSet>>, Vec<CpuSet>) = (Vec::new(), Vec::new());
     for &level in levels {
@@ -96,10 +95,10 @@ fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec
     (told, untold)
 }
 
-/// What a structure says that is not true of the machine.
+/// A part of a structure that is not true of the machine.
 fn fault(structure: &Structure, name: &str, told: &[Vec<CpuSet>], untold: &[CpuSet]) -> Option<String> {
     let wrong = structure.levels.iter().any(|level| !told.contains(&level.groups));
-    // A group beside which there is one CPU may be what is left of a level in which too much is disturbed.
+    // A group with a single CPU outside may be the rest of a level with many disturbances.
     let true_groups: Vec<&CpuSet> = told.iter().flatten().chain(untold).collect();
     let no_group = structure.all_but_one().any(|(hint, _)| !true_groups.contains(&&hint.cpus));
     let misread = match structure.shape {
@@ -107,7 +106,7 @@ fn fault(structure: &Structure, name: &str, told: &[Vec<CpuSet>], untold: &[CpuS
         Shape::Uniform { .. } => !told.is_empty() || !untold.is_empty(),
         Shape::Continuous { .. } => true,
     };
-    // Cores of two kinds lie between each other's distances, as on a mesh.
+    // The distances of two kinds of cores overlap, as on a mesh.
     (wrong || name != "hybrid" && (no_group || misread)).then(|| format!("{structure:?}"))
 }
 
@@ -142,7 +141,7 @@ fn few_cpus_of_a_machine_are_told_rightly_or_not_at_all() {
         faults.len()
     );
     assert!(faults.is_empty(), "{} of {all}: {faults:#?}", faults.len());
-    // What cannot be told is not told; it must not be much.
+    // Indistinguishable structure is not reported, but must be rare.
     assert!(of_levels[0] * 100 >= of_levels[1] * 95, "{of_levels:?}");
     assert!(of_groups[0] * 100 >= of_groups[1] * 95, "{of_groups:?}");
 }
@@ -164,7 +163,7 @@ fn rank_correlation(x: &[f64], y: &[f64]) -> f64 {
     sum(&x, &y) / (sum(&x, &x) * sum(&y, &y)).sqrt()
 }
 
-/// Nanoseconds per hop of a ring on placements drawn at random: as the measured map predicts, and as the ring ran.
+/// Nanoseconds per hop of a ring on random placements: as predicted from the measured map, and as the ring ran.
 fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
     let mut run = run(builtin(scenario), 4, |_| ());
     let observed = observations(&run.result.maps[0]);

@@ -1,4 +1,4 @@
-//! The simulated machine keeps its promises: structure as documented, truth recovered, same seed same bytes.
+//! The simulated machine meets its specification: documented structure, recovered truth, reproducible bytes.
 
 use crate::vocabulary::{builtin, open, toml};
 use coretalk_measure::{
@@ -27,10 +27,10 @@ static ONE_WAY: Kernel = Kernel {
     symbol: "one-way",
 };
 
-/// Two CPUs, what they share, and their half round trip.
+/// Two CPUs, their relation, and their half round trip.
 type Pair = (u32, u32, Relation, f64);
 
-/// The scenario without anything that passes.
+/// The scenario without temporary effects.
 fn still(name: &str) -> Scenario {
     toml(&format!(
         "based_on = '{name}'\nstalls = []\n[noise]\nbatch_sd = 0\nevent_sd = 0\nspike_share = 0\nbad_share = 0\n\
@@ -202,7 +202,7 @@ fn tournament(cpus: u32, rounds: u32, order: SpanOrder) -> Vec<Round> {
 
 #[test]
 fn the_number_of_threads_changes_no_byte() {
-    // Large enough that 16 threads all get work.
+    // Large enough to give work to 16 threads.
     let many =
         SpanOrder { lines: 64, sampling: Sampling::Batches { visits: 16, round_trips: 16 }, ..order(&CAS) };
     for (name, order) in [("huge-1024", &many), ("epyc-2s-192", &many), ("chiplet-16-smt", &order(&CAS))] {
@@ -258,8 +258,8 @@ fn states_take_their_shares_of_time() {
         for step in 0..400_000 {
             seen[machine.state_at(Picos::from_ms(10 * step))] += 1;
         }
-        // Weights are 4, 2 and 3, dwell times are 4, 2 and 0.12 s: a jump chain
-        // without repetition visits in proportion to w × (sum − w), here 20, 14 and 18.
+        // Weights are 4, 2 and 3, dwell times are 4, 2 and 0.12 s: a jump chain without repetition visits in proportion
+        // to w × (sum − w), here 20, 14 and 18.
         let share = seen.map(|n| n as f64 / 400_000.0);
         let expected = [80.0 / 110.16, 28.0 / 110.16, 2.16 / 110.16];
         assert!(

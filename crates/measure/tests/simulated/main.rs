@@ -1,6 +1,6 @@
-//! Everything on simulated machines, whose truth is known: from settings to result.
+//! Tests on simulated machines with known truth, from settings to results.
 
-// Helpers of tests are not inside `#[test]` functions, where alone clippy allows it.
+// Clippy's exception for tests applies only inside `#[test]` functions, not to helpers.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod acceptance;
@@ -26,7 +26,7 @@ mod truth;
 mod vocabulary;
 mod wake;
 
-/// Whether each test runs its whole, which takes minutes; otherwise it runs a part, with bounds to match.
+/// Whether tests run in full, which takes minutes; otherwise they run in part, with bounds to match.
 fn is_acceptance() -> bool {
     std::env::var_os("CORETALK_TEST_ACCEPTANCE").is_some()
 }

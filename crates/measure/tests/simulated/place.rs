@@ -1,4 +1,4 @@
-//! Comparisons on simulated machines against what their patterns say.
+//! Comparisons of placements on simulated machines against the prices of their patterns.
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
 use coretalk_model::place::{
@@ -8,15 +8,15 @@ use coretalk_model::place::{
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
 
-/// Of simulated time: enough for everything.
+/// Simulated time, enough for everything.
 const HOUR: Picos = Picos::from_ms(3_600_000);
 
-/// Every workload whose threads have CPUs of their own; all of them have a cost on a simulated machine.
+/// Every workload whose threads have CPUs of their own; all of them have a simulated cost.
 fn simulated() -> Vec<Workload> {
     WorkloadKind::ALL.into_iter().filter(|kind| kind.roles(1).is_some()).map(Workload::usual).collect()
 }
 
-/// The first comparison of each piece of work.
+/// The first comparison of each workload.
 fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
     let mut headlines: Vec<&Comparison> = Vec::new();
     for comparison in &result.comparisons {
@@ -27,7 +27,8 @@ fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
     headlines
 }
 
-/// The share by which the second placement differs from the first, by workload: as found, and the truth.
+/// By workload: the relative difference of the second placement from the first, as found and in truth, with the
+/// outcome.
 fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload, f64, f64, Outcome)> {
     let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 3);
     let placements = presets.map(|preset| derive(preset, machine.topology(), threads).unwrap()).to_vec();
@@ -62,7 +63,7 @@ fn ratios_of_placements_are_recovered_within_five_percent_on_16_and_192_cpus() {
         for (workload, found, truth, outcome) in ratios(scenario, presets, threads) {
             let error = (1.0 + found) / (1.0 + truth) - 1.0;
             assert!(error.abs() < 0.05, "{scenario}, {workload}: {found} for {truth}");
-            // Who wins is who should, and nobody where nothing differs by what matters.
+            // The winner is the true one, and there is none without a relevant difference.
             let right = match outcome {
                 Outcome::Winner { winner, .. } => {
                     let better = workload.kind.metrics()[0].better == Better::Higher;
@@ -106,7 +107,7 @@ fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
     let placements =
         [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4).unwrap());
     let ring = Workload::usual(WorkloadKind::Ring);
-    // A warm-up run on each takes 250 ms: nothing is left for a repetition.
+    // Two warm-up runs of 250 ms each leave no time for a repetition.
     let budget = Picos::from_ms(700);
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[ring], 4, placements.to_vec(), 3) };
     let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
@@ -116,7 +117,7 @@ fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
     assert!(
         result.comparisons.iter().all(|comparison| comparison.arms.iter().all(|arm| arm.runs.is_empty()))
     );
-    // A warm-up and ten runs of 250 ms on each, and the pauses between.
+    // A warm-up and ten runs of 250 ms per placement, with pauses.
     assert_eq!(needed, Picos::from_ms(2 * 11 * (250 + 20)));
     let budget = needed;
     let settings = PlaceSettings { budget, ..settings };
@@ -125,13 +126,13 @@ fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
     assert!(result.comparisons[0].arms.iter().all(|arm| arm.runs.len() >= 10), "{result:?}");
 }
 
-/// A message from CPU to CPU, as a ring of two passes them.
+/// Duration of a message between two CPUs, as in a ring of two.
 fn message_ns(machine: &SimMachine, (a, b): (CpuId, CpuId)) -> f64 {
     let hops = || machine.true_headline(Workload::usual(WorkloadKind::Ring), &[a, b], 2).unwrap();
     if a == b { 0.0 } else { 1e9 / hops() }
 }
 
-/// What the messages of a piece of work take: the sum, or of what happens at the same time the longest.
+/// Duration of the messages of a workload: the sum over phases of the longest concurrent message.
 fn messages_ns(machine: &SimMachine, communication: Communication, roles: &[CpuId]) -> f64 {
     let told = communication.communicating_pairs(roles);
     let each = |pairs: &Vec<(CpuId, CpuId)>| -> Vec<f64> {
@@ -144,7 +145,7 @@ fn messages_ns(machine: &SimMachine, communication: Communication, roles: &[CpuI
     }
 }
 
-/// Whether a reason is true of two placements, by the truth of the machine, and speaks for the first.
+/// Whether a reason is true of two placements on this machine, and favours the first.
 fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool {
     let topology = machine.topology();
     let groups = |level: Level, roles: &[CpuId]| {
@@ -162,7 +163,7 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
         Reason::MoreCpus { mine, theirs } => more(&distinct, mine, theirs),
         Reason::FewerCpus { mine, .. } => distinct(sides[0]) == mine && distinct(sides[1]) > mine,
         Reason::Cores { mine, theirs } => {
-            // Two threads on one core do less than on two; slower cores may eat that up, and are another difference.
+            // Two threads on one core do less than on two; slower cores may outweigh that, but are another reason.
             more(&|roles| topology.one_per_core(&roles.iter().copied().collect()).len(), mine, theirs)
         }
         Reason::Crossings { level, communication, mine, theirs, of } => {
@@ -191,13 +192,14 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
     }
 }
 
-/// What is said about every winner of every workload on every two placements of a machine.
+/// Checks the reasons for every winner of every workload on every two placements of a machine; counts winners with and
+/// without.
 fn reasons_of(scenario: &str, threads: usize, seed: u64) -> (usize, usize) {
     let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), seed);
     let presets =
         Preset::ALL.into_iter().filter_map(|preset| derive(preset, machine.topology(), threads).ok());
     let mut placements: Vec<Placement> = presets.collect();
-    // The same CPUs the other way round, and half of them for all.
+    // The same CPUs in reverse order, and half of the CPUs for all threads.
     let first = placements[0].cpus.clone();
     let turned = first.iter().rev().copied().collect();
     placements.push(Placement::bound("turned", turned));
@@ -263,7 +265,7 @@ fn every_reason_is_true_of_the_machine_and_speaks_for_the_winner() {
         explained += told;
         silent += untold;
     }
-    // Most of what wins has a reason that can be named.
+    // Most winners have a reason.
     assert!(explained > silent && explained > 250, "{explained} and {silent}");
 }
 
@@ -282,9 +284,9 @@ fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
     assert_eq!(found, crossings(Level::L3, 2, 6, 6));
     let found = why_ring("arm-coarse-clock", [Preset::Compact, Preset::Spread], 4);
     assert_eq!(found, crossings(Level::Cluster, 0, 4, 4));
-    // Where the system put threads is not known: they may all have been in one cache.
+    // The positions of unbound threads are unknown: they may all have been in one cache.
     assert_eq!(why_ring("chiplet-16-smt", [Preset::OneL3, Preset::None], 6), Why::Unbound);
-    // Slow cores win nothing by being slow.
+    // Slow cores are no advantage.
     let hybrid = SimMachine::open(Scenario::builtin("hybrid").unwrap(), 1);
     let [slow, packed] =
         [Preset::ECores, Preset::Compact].map(|preset| derive(preset, hybrid.topology(), 6).unwrap());
@@ -313,6 +315,6 @@ fn work_that_lost_a_cpu_for_a_moment_runs_again() {
     );
     assert_eq!(again, runs, "nothing is missing");
     assert!(disturbed > undisturbed, "it was away while work ran there");
-    // One run was broken off and made again, after the system had been asked for half a second where the CPU is.
+    // One run was aborted and repeated, after half a second of queries about the CPU.
     assert!(disturbed < undisturbed + Picos::from_ms(750), "{disturbed} instead of {undisturbed}");
 }

@@ -1,5 +1,5 @@
-//! Runs of queues on simulated machines: how long they take and that a plan says so; what trials made at the same time save,
-//! and what they must not change.
+//! Runs of queues on simulated machines: their durations and predictions, and the savings of concurrent trials, which
+//! must not change results.
 
 use crate::trials::{all_cpus, measure, open, open_toml, pass, settings_of};
 use coretalk_measure::pricing::Pricing;
@@ -13,7 +13,7 @@ use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResu
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
 
-/// Of the first so many CPUs of each cluster.
+/// Settings for the first `of_each` CPUs of each cluster.
 fn of_clusters(machine: &SimMachine, of_each: usize, options: Parameters, budget_s: u64) -> SeriesSettings {
     let clusters = machine.topology().level(Level::L3).into_iter();
     let chosen = clusters.flat_map(|cluster| cluster.cpus.iter().take(of_each)).collect();
@@ -21,13 +21,13 @@ fn of_clusters(machine: &SimMachine, of_each: usize, options: Parameters, budget
     settings_of(machine, "queue", (cpus, &[]), options, 0.05, budget_s)
 }
 
-/// A plan names the shortest and the longest that a run takes.
+/// The duration is within the predicted minimum and maximum.
 fn assert_planned(planned: [Picos; 2], took: Picos) {
     let [least, most] = planned.map(Picos::secs);
     assert!((0.9 * least..=1.1 * most).contains(&took.secs()), "{took} for a plan of {planned:?}");
 }
 
-/// Every pair of so many CPUs of each of two clusters, five capacities, at ± 5 %.
+/// Every pair of some CPUs of two clusters, five capacities, at ± 5 %.
 fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize, budget_s: u64) {
     let mut machine = open("chiplet-16");
     let options =
@@ -45,10 +45,10 @@ fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize
     let wide = result.trials.iter().filter(|trial| trial.flags.contains(Flag::WideCi)).count();
     assert_eq!(narrow + wide, result.trials.len(), "none is wide unsaid");
     println!("{wide} of {} cells are wider than asked for; planned {planned:?}, took {took}", narrow + wide);
-    // Those of one relation at one capacity fall in and out of step: now both sides run, now they wake each other.
-    // Judged by the longer side of an interval 83 of 1,280 do, more than a twentieth (2026-11-27).
+    // The cells of one relation at one capacity alternate between concurrent sides and sides that wake each other. By
+    // the longer side of an interval 83 of 1,280 are too wide, more than a twentieth (2026-11-27).
     assert!(wide * 10 <= result.trials.len(), "{wide} cells are wider than asked for");
-    // The structure that was put in comes out: a die away is slower, one CPU loses at 1 and wins at 10 000.
+    // The results show the simulated structure: another die is slower, one CPU loses at 1 and wins at 10 000.
     let shape = &rates(&matrices(&result), machine.topology())[0];
     let per_s = |capacity, relation| shape.at(capacity, relation).unwrap().per_s.unwrap().point;
     assert!(per_s(100, Relation::L3) > 2.0 * per_s(100, Relation::Package));
@@ -78,8 +78,8 @@ fn a_machine_of_192_cpus_is_sampled_within_five_minutes() {
     assert!(result.trials.iter().all(|trial| trial.passes >= 8));
 }
 
-/// Messages a second of `semaphore-slim` on one CPU, inside an L3 and across: from the costs of lines, switches and
-/// wake-ups of the machine alone.
+/// Messages per second of `semaphore-slim` on one CPU, inside an L3 and across: from the machine's costs of lines,
+/// switches and wake-ups alone.
 fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
     let mut machine = open("chiplet-16");
     let [one, inside, across] = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
@@ -100,12 +100,13 @@ fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
         let found = slim_per_s("1,10,100,1000", payload);
         let [at_1, _, at_100, at_1000] = [found[0], found[1], found[2], found[3]];
         println!("{payload}: one CPU, inside, across: {found:.0?}");
-        // One CPU is last with one place, behind pairs a die apart. These were about five times as slow as those inside one;
-        // here lines take 85 ns across and 18 inside, 4.7 times as long, and some of a hand-over is no line.
+        // With one slot a single CPU is slowest, after pairs on two dies. Measured pairs on two dies were about five
+        // times as slow as on one; here lines take 85 ns across and 18 ns inside, a factor of 4.7, and part of a
+        // hand-off is no line transfer.
         let [one, inside, across] = at_1;
         assert!(one < across && across < inside, "{payload}, 1: {at_1:?}");
         assert!((2.5..4.7).contains(&(inside / across)), "{payload}, 1: {}", inside / across);
-        // With a hundred it is first, and stays so.
+        // With a hundred slots and more it is fastest.
         for at in [at_100, at_1000] {
             let [one, inside, across] = at;
             assert!(one > inside && inside > across, "{payload}: {at:?}");
@@ -113,8 +114,8 @@ fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
     }
 }
 
-/// What a message takes at most on either side: `spsc` 3 ns, `array-queue` 10 ns and the line of an index, each with the
-/// work on a word (0.5 ns) and an eighth of the line that it lies on.
+/// Maximum time per message on either side: `spsc` 3 ns, `array-queue` 10 ns and the line of an index, each with the
+/// work on a word (0.5 ns) and an eighth of the message's line.
 fn stated_ns(queue: &str, line_ns: f64) -> f64 {
     match queue {
         "spsc" => 3.5 + line_ns / 8.0,
@@ -141,7 +142,7 @@ fn the_knee_lies_where_the_stated_costs_put_it() {
             let [holds, ends] = [knee.holds_at.unwrap(), knee.ends_by.unwrap()];
             let stated = 1e9 / stated_ns(sweep.queue, line_ns);
             println!("{} {} 0-{to}: {holds} to {ends}, stated {stated:.0}", sweep.queue, sweep.capacity);
-            // Single messages scatter: it passes some percent less than its mean cost says.
+            // Single messages scatter: the throughput is some percent below the mean cost.
             assert!(holds < stated && stated < 1.25 * ends, "{sweep:?}");
             assert!(ends / holds < 1.5, "neighbours of the sweep, or one between them");
             let below = sweep.steps.iter().filter(|step| step.rate_per_s < holds);
@@ -150,8 +151,8 @@ fn the_knee_lies_where_the_stated_costs_put_it() {
     }
 }
 
-/// What a message takes at most on either side in batches: the part of a batch, and the rest of each message (with half a
-/// nanosecond of work on a word and an eighth of the line that it lies on).
+/// Maximum time per message on either side in batches: its share of the batch, and the rest of each message (with 0.5
+/// ns of work on a word and an eighth of the message's line).
 fn stated_ns_in_batches(queue: &str, line_ns: f64, batch: f64) -> f64 {
     let word_ns = 0.5 + line_ns / 8.0;
     match queue {
@@ -184,7 +185,7 @@ fn a_message_in_a_batch_costs_its_share_of_the_batch_and_its_own_part() {
         for (at, step) in curve.steps.iter().enumerate() {
             let stated = 1e9 / stated_ns_in_batches(curve.queue, line_ns, step.batch as f64);
             println!("{} {}: {:.0}, stated {stated:.0}", curve.queue, step.batch, per_s(at));
-            // Single messages scatter, and an index is looked at now and then.
+            // Single messages scatter, and an index is read now and then.
             assert!(
                 (0.8..1.05).contains(&(per_s(at) / stated)),
                 "{} {}: {}",
@@ -213,7 +214,7 @@ fn at_a_rate_the_first_of_a_batch_waits_for_the_last() {
         };
         let [first, last] = names::OF_BATCH;
         assert_eq!(median(0, first), median(0, last), "one message is both");
-        // A message each microsecond: the first is due 31 of them before the last.
+        // A message per microsecond: the first is due 31 messages before the last.
         let [waited, ended] = [median(1, first), median(1, last)];
         assert!((waited - 31_000.0).abs() < 0.1 * 31_000.0 + ended, "{}: {waited} {ended}", curve.queue);
         assert!(ended > 80.0 && ended < 8_000.0, "{}: {ended}", curve.queue);
@@ -233,7 +234,7 @@ fn several_ends_add_up_until_their_line_is_all_there_is() {
     let grids = side_grids(&result);
     assert_eq!((grids.len(), &grids[0].sides), (1, &[vec![1, 2, 4], vec![1, 2, 4]]));
     for ends in [[1, 1], [2, 2], [4, 4], [4, 1], [1, 4], [4, 2]] {
-        // 10.5 ns and an eighth of a line beside each other, then a turn: the line of an index.
+        // 10.5 ns and an eighth of a line in parallel, then a turn: the line of an index.
         let side = |ends: u32| {
             let alone_ns = 10.5 + line_ns / 8.0 + line_ns;
             if ends == 1 { 1.0 / alone_ns } else { (f64::from(ends) / alone_ns).min(1.0 / line_ns) }
@@ -247,7 +248,7 @@ fn several_ends_add_up_until_their_line_is_all_there_is() {
             let fair = trial.values.get(names::FAIRNESS[side]).map(|fair| fair.point);
             assert!(if ends == 1 { fair.is_none() } else { fair > Some(0.95) }, "{ends:?}: {fair:?}");
         }
-        // Each of several ends has a share of its own; one that is alone on its side has none.
+        // On a side with several ends each has a share; a single end has none.
         for (side, own) in [0..ends[0], ends[0]..ends[0] + ends[1]].into_iter().enumerate() {
             for role in own.filter(|_| ends[side] > 1) {
                 let share = trial.of_roles[role as usize][names::SHARE];
@@ -279,14 +280,14 @@ fn no_rate_passes_more_than_goes_without_one() {
             let closed = passed(queue, capacity, None);
             for (place, &most) in closed.iter().enumerate() {
                 let open = passed(queue, capacity, Some(2.0 * most))[place];
-                // Passes are some thousand messages long, and one that begins or ends with a wake-up shows it.
+                // Passes have a few thousand messages, so a wake-up at either end is visible.
                 assert!(open < 1.2 * most, "{queue} {capacity} {place}: {open} at a rate, {most} without");
             }
         }
     }
 }
 
-/// A machine on which each further pair slows the transfers of a pair down by so much.
+/// A machine on which each additional pair slows the transfers of a pair by this factor.
 fn biased(scenario: &str, bias: f64) -> SimMachine {
     let text = Scenario::builtin(scenario).unwrap().to_toml();
     let known = text.lines().find(|line| line.starts_with("parallel_bias")).unwrap();
@@ -294,7 +295,7 @@ fn biased(scenario: &str, bias: f64) -> SimMachine {
     open_toml(&text)
 }
 
-/// Every pair of a machine at ± 5 %, so many of them at the same time at most.
+/// Every pair of a machine at ± 5 %, with a maximum number of concurrent pairs.
 fn every_pair(
     machine: &SimMachine,
     queue: &str,
@@ -311,7 +312,7 @@ fn wide(result: &SeriesResult) -> usize {
     result.trials.iter().filter(|trial| trial.flags.contains(Flag::WideCi)).count()
 }
 
-/// Rates of the second ÷ those of the first, trial by trial, of trials that have one.
+/// Ratios of the second rates to the first, by trial, where both exist.
 fn ratios(alone: &SeriesResult, together: &SeriesResult) -> Vec<f64> {
     let rate = |trial: &TrialResult| Some(trial.values.get(names::RATE)?.point);
     let both = alone.trials.iter().zip(&together.trials);
@@ -320,7 +321,7 @@ fn ratios(alone: &SeriesResult, together: &SeriesResult) -> Vec<f64> {
         .collect()
 }
 
-/// The relations that the gate let pass, and those that it did not.
+/// The relations that the gate accepted, and those that it refused.
 fn verdicts(result: &SeriesResult) -> [Vec<Relation>; 2] {
     let Regime::Parallel { gate, .. } = &result.regime else { return [Vec::new(), Vec::new()] };
     [true, false].map(|wanted| {

@@ -1,4 +1,4 @@
-//! How long a run says that it still takes, against how long it then took on the machine's own time.
+//! Predictions of the remaining time against the actual machine time.
 
 use crate::vocabulary::{builtin, defaults, open};
 use coretalk_measure::probes;
@@ -12,7 +12,7 @@ use coretalk_model::latency::{LatencySettings, Spacing};
 use coretalk_model::series::{Headline, Parameters, SeriesSettings};
 use coretalk_model::stats::MAX_ANALYSES;
 
-/// Seconds since the beginning, and how many were said to be left.
+/// Elapsed seconds, and predicted remaining seconds.
 #[derive(Default)]
 struct Told(Vec<[f64; 2]>);
 
@@ -26,7 +26,7 @@ impl Observer for Told {
     }
 }
 
-/// What was said at 25, 50 and 75 % of a run, as a share of what was left then: 0.1 is a tenth too much.
+/// Relative errors of the predictions at 25, 50 and 75 % of a run: 0.1 is a tenth too much.
 fn errors(machine: &mut SimMachine, run: impl FnOnce(&mut SimMachine, &mut Told)) -> Vec<f64> {
     let (began, mut told) = (machine.now(), Told::default());
     run(machine, &mut told);
@@ -73,7 +73,7 @@ fn of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
     })
 }
 
-/// How many cells will need a second analysis shows in the first passes, after a quarter of the run not yet.
+/// Maximum errors for maps: after a quarter of the run the number of second analyses is not known yet.
 const OF_MAPS: [f64; 3] = [0.3, 0.2, 0.2];
 
 #[test]
@@ -86,8 +86,8 @@ fn a_map_says_within_a_fifth_how_long_it_still_takes() {
     }
 }
 
-/// Whoever asks for more than the second analysis gives hears early that it takes many times as long, though the last few
-/// cells cannot be foretold; and within a fifth where the budget is what ends it.
+/// A run with more than the second analysis predicts early that it takes many times as long, except for the last few
+/// cells; within a fifth if the budget ends it.
 #[test]
 fn a_precise_map_says_how_long_it_still_takes() {
     for (precision, budget, most) in [(0.003, 10_000, 0.5), (0.001, 20_000, 0.2)] {

@@ -1,5 +1,5 @@
-//! What runtimes perform, on simulated machines: twins at their stated factor, processes as the outer unit, and passes
-//! that go in turns with those of this program.
+//! Runtimes on simulated machines: twins at their stated factor, processes as the outer unit, and passes that alternate
+//! with those of this program.
 
 use crate::trials::{measure_from, open, settings};
 use coretalk_measure::probes;
@@ -10,7 +10,7 @@ use coretalk_model::series::{Observed, Parameters, SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Picos};
 use std::collections::BTreeSet;
 
-/// What a trial says in truth.
+/// The true result of a trial.
 fn truth(probe: &str, parameters: Parameters, placement: &[CpuId], ms: f64) -> Observed {
     let machine = open("chiplet-16");
     let probe = probes::series_by_id(probe).unwrap();
@@ -33,20 +33,21 @@ fn every_twin_exists_and_takes_its_factor_longer() {
         assert!(!declared.twins().is_empty());
         for twin in declared.twins() {
             let placement = [CpuId(0), CpuId(8)];
-            // Reads of a clock are of no strategy.
+            // Clock reads have no strategy.
             let is_clock = twin.native == "clock";
             let others = if is_clock { others.clone().with("mode", "clock") } else { others.clone() };
             let of = |what: &str, ms: f64| {
                 let observed = truth(probe, others.clone().with(parameter, what), &placement, ms);
                 let numbers = &observed.numbers;
-                // Who waits for a spinning lock never sleeps.
+                // A thread that waits for a spinning lock never sleeps.
                 let median = [name, "hot", "clock"]
                     .iter()
                     .find_map(|name| numbers.histograms.get(*name)?.percentile_ns(0.5));
                 let number = median.or(numbers.values.get(name).copied());
                 (number.unwrap_or_else(|| panic!("{what} has no {name}: {observed:?}")), observed)
             };
-            // The native one gets the span in which the twin does as much: what a pass begins with is then in both.
+            // The native trial gets the span in which the twin does as much, so that both include the start of a pass
+            // equally.
             let (slower, observed) = of(twin.external, 20.0);
             let (native, _) = of(twin.native, 20.0 / twin.factor);
             let ratio = if name == "messages_per_s" { native / slower } else { slower / native };
@@ -73,8 +74,7 @@ fn passes_of_runtimes_go_in_turns_with_native_ones_and_each_process_makes_as_man
         let is_external = |entry: &SeriesEntry| {
             probes::series_by_id(probe).unwrap().external(&settings.trials[entry.trial as usize]).is_some()
         };
-        // In every sweep of the first analysis the last native pass comes after the first one of a runtime, and the other
-        // way about.
+        // In every sweep of the first analysis the last native pass follows the first one of a runtime, and vice versa.
         for pass in 0..8 {
             let sweep: Vec<bool> =
                 entries.iter().filter(|entry| entry.pass == pass).map(is_external).collect();

@@ -1,4 +1,4 @@
-//! Scenarios: what a file may say, how it is refused, and what a scenario is called.
+//! Scenarios: valid files, rejected files, and names.
 
 use crate::machine::{CAS, order, perform, round, trial};
 use crate::vocabulary::{builtin, open, toml};
@@ -93,7 +93,7 @@ fn documented() -> Vec<String> {
     blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// The keys that a table of a scenario can have, as it names them where one is refused.
+/// The possible keys of a table, from the error for an unknown key.
 fn possible(table: &str) -> Vec<String> {
     let refused = Scenario::from_toml(&format!("{table}\nno_such_key = 1\n")).unwrap_err().to_string();
     let names = refused.split('`').skip(3).step_by(2).map(str::to_owned).collect::<Vec<_>>();

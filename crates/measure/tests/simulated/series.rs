@@ -1,4 +1,4 @@
-//! Runs of trials on simulated machines: slots, budgets, segments, seeds, and that what probes say is declared.
+//! Runs of trials on simulated machines: slots, budgets, segments, seeds, and declared quantities.
 
 use crate::trials::{all_cpus, measure, measure_from, open, open_toml, settings};
 use coretalk_measure::probes;
@@ -82,8 +82,8 @@ fn the_seed_decides_everything() {
     assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);
 }
 
-/// Every number that a probe says and every parameter of its trials is declared by it, and a parameter is the same wherever
-/// several probes have it.
+/// Every number that a probe reports and every parameter of its trials is declared by it, and probes that share a
+/// parameter declare it equally.
 #[test]
 fn what_probes_say_is_declared() {
     let mut machine = open("chiplet-16-smt");
@@ -124,7 +124,7 @@ fn what_probes_say_is_declared() {
                             std::mem::discriminant(kind) == std::mem::discriminant(&quantity.aggregate)
                         })
                     });
-                    // Idle states have the names that the system gives them.
+                    // Idle states have the system's names.
                     assert!(known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
                 };
                 numbers.histograms.keys().for_each(|name| is(name, &[Aggregate::Events]));

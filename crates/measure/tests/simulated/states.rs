@@ -1,4 +1,4 @@
-//! States of simulated machines in trials: found where they were planted, never averaged, and not invented.
+//! States of simulated machines in trials: planted states are found, not averaged, and none is invented.
 
 use crate::is_acceptance;
 use crate::trials::{measure_from, settings};
@@ -14,7 +14,7 @@ use coretalk_model::series::{
 use coretalk_model::stats::median;
 use std::collections::BTreeMap;
 
-/// A run of a probe, with its passes and the machine that tells the truth about them.
+/// A run of a probe, with its passes and the machine that knows the truth.
 struct Run {
     machine: SimMachine,
     settings: SeriesSettings,
@@ -33,8 +33,7 @@ fn measured(scenario: &str, probe: &str, options: Parameters, seed: u64, budget_
     Run { machine, settings, passes, result: ended.unwrap().0 }
 }
 
-/// What each pass says under the name by which its trial is judged, by the true state of the machine where that held
-/// through the pass.
+/// The judged values of passes by the true state of the machine, if it did not change during the pass.
 fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize, Vec<f64>> {
     let mut states: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     let probe = &trial.spec.probe;
@@ -59,17 +58,17 @@ fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize
     states
 }
 
-/// What was found of what was planted.
+/// Counts of planted and found states.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
-    /// Trials that are told to have states.
+    /// Trials reported to have states.
     given: usize,
-    /// Those that have at least two passes in each of two states that lie 30 % apart and do not overlap, …
+    /// Trials with at least two passes in each of two states that differ by 30 % and do not overlap.
     planted: usize,
-    /// … are told so, …
+    /// Those of them that are reported.
     found: usize,
-    /// … or have a value that no state has.
+    /// Trials with a value that no state has.
     averaged: Vec<String>,
 }
 
@@ -114,7 +113,7 @@ impl Tally {
     }
 }
 
-/// What is measured of each probe, and for how many seconds.
+/// Probes with their options and budgets in seconds.
 fn probes_and_budgets() -> [(&'static str, Parameters, u64); 7] {
     let queue = Parameters::default().with("queue", "semaphore,spsc").with("capacity", "1,100");
     [
@@ -141,7 +140,7 @@ fn over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str])
     all
 }
 
-/// docs/evidence.md has the rates over 40 seeds.
+/// Seeds; docs/evidence.md has the rates over 40 seeds.
 fn seeds(reduced: u64) -> std::ops::RangeInclusive<u64> {
     1..=if is_acceptance() { 40 } else { reduced }
 }
@@ -151,7 +150,7 @@ fn planted_states_are_found_in_most_trials_and_never_averaged() {
     let tally = over("noisy-vm", seeds(2), &["wake", "spawn"]);
     assert!(tally.planted >= 40, "the machine should move: {tally:?}");
     assert!(tally.found as f64 >= 0.9 * tally.planted as f64, "{tally:?}");
-    // Where two states last for half of each pass, every pass is a mean of its own: one of 6,760 trials over 40 seeds.
+    // If two states each last for half of each pass, every pass is a mean: one of 6,760 trials over 40 seeds.
     assert!(tally.averaged.len() * 1_000 <= tally.trials, "{tally:?}");
 }
 

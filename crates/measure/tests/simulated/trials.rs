@@ -1,4 +1,4 @@
-//! Trials on simulated machines: which there are, single passes of them, and whole runs with everything that was kept.
+//! Helpers for trials on simulated machines: lists of trials, single passes, and whole runs with their slots.
 
 use crate::vocabulary;
 use coretalk_measure::probes;
@@ -13,12 +13,12 @@ use coretalk_model::series::{
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Picos};
 
-/// The machine of a built-in scenario with every CPU at work, in the order of its structure.
+/// The machine of a built-in scenario with workers on every CPU, in the order of its structure.
 pub fn open(scenario: &str) -> SimMachine {
     opened(SimMachine::open(vocabulary::builtin(scenario), 1))
 }
 
-/// That of a scenario as its file says.
+/// The machine of a scenario file.
 pub fn open_toml(text: &str) -> SimMachine {
     opened(SimMachine::open(vocabulary::toml(text), 1))
 }
@@ -37,7 +37,7 @@ pub fn all_cpus(machine: &dyn Machine) -> Vec<CpuId> {
     machine.topology().order(machine.topology().cpus())
 }
 
-/// The trials of a probe on all CPUs, between a pair of each relation, that the machine does not lack.
+/// The trials of a probe on all CPUs, with a pair of each relation, that the machine supports.
 pub fn trials(machine: &dyn Machine, probe: &str, options: &Parameters) -> Vec<TrialSpec> {
     let (topology, cpus) = (machine.topology(), all_cpus(machine));
     let pairs = representative_pairs(topology, &cpus);
@@ -47,14 +47,14 @@ pub fn trials(machine: &dyn Machine, probe: &str, options: &Parameters) -> Vec<T
     all.filter(|trial| machine.lacks(probe, trial).is_none()).collect()
 }
 
-/// What one pass says.
+/// The result of one pass.
 pub fn pass(machine: &mut SimMachine, spec: &TrialSpec, ms: u64, key: u64) -> Observed {
     let (options, probe) = (Parameters::default(), probes::series_by_id(&spec.probe).unwrap());
     let order = TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key, process: 0 };
     machine.perform_trial(&order, &Stop::new()).unwrap().observed
 }
 
-/// What passes say under a name: their values, or the medians of their events without the clock.
+/// Median over passes of a value, or of the medians of events without the clock.
 pub fn middle(passes: &[Observed], name: &str, clock_ns: f64) -> f64 {
     let of = |observed: &Observed| {
         let histogram = observed.numbers.histograms.get(name);
@@ -64,7 +64,7 @@ pub fn middle(passes: &[Observed], name: &str, clock_ns: f64) -> f64 {
     median(&passes.iter().filter_map(of).collect::<Vec<_>>()).unwrap()
 }
 
-/// A run of a probe over these CPUs and pairs, for so many seconds at most.
+/// Settings for a probe over these CPUs and pairs, for at most `budget_s` seconds.
 pub fn settings_of(
     machine: &dyn Machine,
     probe: &str,
@@ -88,14 +88,13 @@ pub fn settings_of(
     }
 }
 
-/// A run of a probe over all CPUs, between a pair of each relation, at ± 2 %.
+/// Settings for a probe over all CPUs, with a pair of each relation, at ± 2 %.
 pub fn settings(machine: &dyn Machine, probe: &str, options: Parameters, budget_s: u64) -> SeriesSettings {
     let cpus = all_cpus(machine);
     let pairs = representative_pairs(machine.topology(), &cpus);
     settings_of(machine, probe, (cpus, &pairs), options, 0.02, budget_s)
 }
 
-/// Keeps slots in memory.
 #[derive(Default)]
 pub struct Slots(pub Vec<Vec<SeriesEntry>>);
 
@@ -112,7 +111,7 @@ impl Sink for Slots {
     }
 }
 
-/// A run after what earlier segments said, with its slots.
+/// Runs after earlier segments; returns the slots too.
 pub fn measure_from(
     machine: &mut SimMachine,
     settings: &SeriesSettings,
@@ -124,7 +123,7 @@ pub fn measure_from(
     (ended, slots)
 }
 
-/// A run from the beginning: its result, how it ended, and the machine time that it took.
+/// Runs from the beginning; returns the result, the end of the run, and its machine time.
 pub fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult, Ended, Picos) {
     let began = machine.now();
     let (result, ended) = measure_from(machine, settings, SeriesResumedState::default()).0.unwrap();

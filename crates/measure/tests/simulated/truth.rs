@@ -1,4 +1,4 @@
-//! Every scenario completes close to its truth, and the same seed says the same.
+//! Every scenario completes close to its truth, and the same seed gives the same result.
 
 use crate::vocabulary::{Kept, builtin, defaults, measure, open, run, toml};
 use coretalk_measure::session::latency::{Ended, ResumedState};
@@ -17,7 +17,7 @@ fn every_scenario_completes_with_its_relations_within_two_percent_of_the_truth()
         });
         assert_eq!(run.ended, Ended::Complete, "{name}");
         assert!(run.result.complete && !run.result.budget_ended, "{name}");
-        // A guest that floats is near its truth in the state that the interval speaks of: see `evidence`.
+        // A guest moved by its host is close to the truth of the state of the interval: see `evidence`.
         let bound = if *name == "noisy-vm" { 0.06 } else { 0.02 };
         for (relation, ratio) in run.relations() {
             assert!((ratio - 1.0).abs() < bound, "{name} {relation:?}: {ratio}");
@@ -29,7 +29,7 @@ fn every_scenario_completes_with_its_relations_within_two_percent_of_the_truth()
 
 #[test]
 fn intervals_hold_the_truth_at_two_and_at_one_percent() {
-    // 1,532 intervals: fewer than 93 % of them by chance has a probability below 1e-3 where 95 % hold.
+    // 1,532 intervals: with true 95 % intervals, fewer than 93 % contain the truth with a probability below 1e-3.
     for precision in [0.02, 0.01] {
         let (mut held, mut all, mut widths) = (0, 0, Vec::new());
         for (name, seed) in [("chiplet-16-smt", 2), ("hybrid", 3), ("arm-coarse-clock", 4), ("chiplet-16", 5)]
@@ -67,7 +67,7 @@ fn the_number_of_simulation_threads_changes_no_byte_of_the_result() {
         let scenario = toml("based_on = 'chiplet-16-smt'\n[noise]\nbatch_sd = 0.06");
         let machine = open(scenario, seed).with_threads(threads);
         let mut settings = defaults(&machine, seed);
-        // In parallel, so that there is something to spread over threads.
+        // In parallel, so that several threads have work.
         settings.parallel = coretalk_model::latency::Parallel::AtMost(16);
         measure(machine, settings, ResumedState::default())
     };
@@ -103,7 +103,7 @@ fn what_the_sink_was_told_says_the_same_in_any_order_of_cells() {
         analyse(run.machine.topology(), &run.settings, run.machine.rate(), &record)
     };
     assert_eq!(again(&|_| ()), run.result, "as it was told");
-    // Cells of one pass in another order: passes stay in theirs, since they are a series in time.
+    // The order of cells within a pass may change; the order of passes may not, since they are a time series.
     let by_cell = |entries: &mut Vec<(u32, Entry)>| {
         entries.sort_by_key(|(pass, entry)| (entry.purpose, *pass, std::cmp::Reverse(entry.cell)));
     };

@@ -1,5 +1,5 @@
-//! The words of these tests: a scenario is measured through the whole session, and what came out is held against the
-//! truth of the simulated machine.
+//! Helpers for these tests: a scenario is measured through the whole session, and the result is compared with the truth
+//! of the simulated machine.
 
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::session::latency::{self, Ended, PlanReport, ResumedState};
@@ -22,7 +22,7 @@ use std::rc::Rc;
 #[derive(Debug, Default, Clone)]
 pub struct Kept {
     pub rounds: Vec<RecordedRound>,
-    /// When each slot was made durable, in rounds.
+    /// Number of rounds at each commit.
     pub slots: Vec<usize>,
     pub decisions: Vec<Decision>,
     pub finished: Vec<LatencyResult>,
@@ -45,7 +45,7 @@ impl Sink for Kept {
 }
 
 impl Kept {
-    /// What a run file would say of these segments: trials and decisions only.
+    /// The contents of a run file with these segments: trials and decisions only.
     pub fn resumed(segments: &[&Kept]) -> ResumedState {
         let mut record = Record::new();
         for (segment, kept) in (0..).zip(segments) {
@@ -68,12 +68,11 @@ impl Kept {
         ResumedState { record, segments: segments.len() as u32, earlier: None }
     }
 
-    /// Trials of a purpose.
     pub fn trials(&self, purpose: Purpose) -> usize {
         self.rounds.iter().filter(|round| round.purpose == purpose).map(|round| round.trials.len()).sum()
     }
 
-    /// Trials by purpose, cell and pass: none may happen twice.
+    /// Trials by purpose, cell and pass; none may be repeated.
     pub fn visits(&self) -> BTreeMap<(Purpose, u32, u32), u32> {
         let mut visits = BTreeMap::new();
         for round in &self.rounds {
@@ -85,16 +84,15 @@ impl Kept {
     }
 }
 
-/// What a run said, with the machine it said it of.
+/// The result of a run, with its machine.
 pub struct Run {
     pub result: LatencyResult,
     pub ended: Ended,
     pub kept: Kept,
     pub machine: SimMachine,
     pub settings: LatencySettings,
-    /// Machine time that it took.
     pub took: Picos,
-    /// Pairs of which a trial of the map was contaminated.
+    /// Pairs with a contaminated trial in the map.
     pub bad: BTreeSet<[CpuId; 2]>,
 }
 
@@ -107,17 +105,17 @@ impl Run {
             .collect()
     }
 
-    /// The code of the first map.
+    /// The kernel of the first map.
     pub fn kernel(&self) -> &'static Kernel {
         kernel_by_id(self.result.maps[0].kernel.as_str()).unwrap()
     }
 
-    /// The true half round trip of a pair in the first map, lines on the home of its headline.
+    /// The true half round trip of a pair in the first map, with lines on the home of its headline.
     pub fn true_ns(&self, pair: [CpuId; 2], value: &CellValue) -> f64 {
         self.machine.true_ns(pair[0], pair[1], self.kernel(), value.home)
     }
 
-    /// Median over the cells of each reported relation of measured ÷ true.
+    /// Median of measured ÷ true over the cells of each reported relation.
     pub fn relations(&self) -> BTreeMap<Relation, f64> {
         let mut ratios: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
         for (pair, value) in self.values() {
@@ -130,23 +128,21 @@ impl Run {
             .collect()
     }
 
-    /// The list of cells that trials speak about.
+    /// The list of cells.
     pub fn pairs(&self) -> Vec<[CpuId; 2]> {
         cells(self.machine.topology(), &self.settings)
     }
 }
 
-/// The built-in scenario of a name.
 pub fn builtin(name: &str) -> Scenario {
     Scenario::builtin(name).unwrap()
 }
 
-/// A scenario as its file says.
 pub fn toml(text: &str) -> Scenario {
     Scenario::from_toml(text).unwrap_or_else(|error| panic!("failed to {error}\n{text}"))
 }
 
-/// The machine of a scenario with every allowed CPU at work.
+/// The machine of a scenario with workers on every allowed CPU.
 pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
     let mut machine = SimMachine::open(scenario, seed);
     let cpus = machine.allowance().cpuset.iter().collect();
@@ -154,12 +150,12 @@ pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
     machine
 }
 
-/// What the command line asks for by default.
+/// The default settings of the command line.
 pub fn defaults(machine: &SimMachine, seed: u64) -> LatencySettings {
     LatencySettings { seed, ..LatencySettings::of(machine.allowance().cpuset.iter().collect()) }
 }
 
-/// Measures a scenario with the default settings, changed in some way.
+/// Measures a scenario with changed default settings.
 pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {
     let machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
@@ -167,7 +163,7 @@ pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettin
     measure(machine, settings, ResumedState::default())
 }
 
-/// Measures on a machine, after what earlier segments said.
+/// Measures on a machine after earlier segments.
 pub fn measure(machine: SimMachine, settings: LatencySettings, resumed: ResumedState) -> Run {
     let mut kept = Kept::default();
     let run = measure_into(machine, settings, resumed, &mut kept);
@@ -195,7 +191,7 @@ fn measure_into(
     Run { result, ended, kept: Kept::default(), machine, settings, took, bad }
 }
 
-/// Knows which phase a run is in.
+/// Tracks the phase of a run.
 struct Phases(Rc<Shared<Purpose>>);
 
 impl Observer for Phases {
@@ -206,7 +202,7 @@ impl Observer for Phases {
     }
 }
 
-/// A simulated machine that notes which pairs it spoilt during the map.
+/// A simulated machine that records the pairs that it contaminated during the map.
 struct Watched {
     machine: SimMachine,
     phase: Rc<Shared<Purpose>>,
@@ -265,7 +261,7 @@ impl Machine for Watched {
     }
 }
 
-/// What `plan` says of a scenario under default settings, changed in some way.
+/// The plan for a scenario with changed default settings.
 pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> PlanReport {
     let mut machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
@@ -273,14 +269,14 @@ pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySetti
     latency::plan(&mut machine, &settings, &Stop::new()).unwrap()
 }
 
-/// How well contaminated cells were found.
+/// Detection of contaminated cells.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Found {
-    /// Cells of which a trial of the map was contaminated.
+    /// Cells with a contaminated trial in the map.
     pub bad: usize,
-    /// Of those, flagged or measured again.
+    /// Contaminated cells that were flagged or measured again.
     pub found: usize,
-    /// Flagged or measured again in all.
+    /// All cells that were flagged or measured again.
     pub flagged: usize,
 }
 
@@ -296,7 +292,7 @@ impl Found {
     }
 }
 
-/// Holds the flags of the first map against what the machine spoilt.
+/// Compares the flags of the first map with the contaminated cells.
 pub fn bad_cells(run: &Run) -> Found {
     let mut found = Found::default();
     for (pair, value) in run.values() {

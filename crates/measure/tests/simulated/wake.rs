@@ -1,4 +1,4 @@
-//! Wake-ups of threads that are not bound, where the simulated scheduler places the waiter by a stated rule.
+//! Wake-ups of unbound threads, for which the simulated scheduler chooses CPUs by a stated rule.
 
 use crate::trials::{open, pass, trials};
 use coretalk_measure::probes::wake::{Wake, names};
@@ -13,7 +13,7 @@ fn unpinned(primitive: &str) -> Parameters {
 
 #[test]
 fn shares_of_the_places_of_a_waiter_are_those_of_the_scheduler() {
-    // A machine without threads of one core has no siblings to run on, and one with one L3 nothing beyond it.
+    // A machine without hardware threads has no siblings to run on, and one with a single L3 has nothing beyond it.
     for (scenario, places) in [
         ("chiplet-16-smt", &RanOn::ALL[..]),
         ("chiplet-16", &[RanOn::SameCpu, RanOn::SameL3, RanOn::Elsewhere]),
