@@ -1,5 +1,4 @@
-//! [`disassemble`]: the machine code of a timed loop, read from the running executable, so that users can check what
-//! the compiler made of it.
+//! [`disassemble`]: the machine code of a timed loop, read from the running executable, for users to check.
 
 use crate::asm_block::AsmBlock;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -60,8 +59,7 @@ pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kernel.id.as_str(), &roles)
 }
 
-/// Disassembles both roles of `wait` with a strategy, the timing role first; `None` for a strategy of another
-/// architecture.
+/// Disassembles both roles of `wait`, the timing role first; `None` for a strategy of another architecture.
 ///
 /// # Errors
 /// As [`disassemble`].
@@ -114,7 +112,6 @@ fn functions(name: &str, addresses: &[usize]) -> Result<Vec<AsmBlock>, AsmError>
         .collect()
 }
 
-/// Our executable: the file's bytes and the memory mappings.
 struct Image {
     bytes: Vec<u8>,
     mappings: String,
@@ -209,7 +206,6 @@ fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>)
     code.chunks(16).enumerate().map(|(index, bytes)| format!("{:4x}  {}", 16 * index, hex(bytes))).collect()
 }
 
-// Miri has no machine code to show.
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
@@ -231,7 +227,7 @@ mod tests {
     fn every_way_of_waiting_shows_code_of_its_own() {
         use crate::strategies::catalogue::strategy_kind;
         let code = |name: &str| disassemble_wait(strategy_kind(name).unwrap()).unwrap().unwrap();
-        // Each loop is disassembled only once: the executable of the tests has about 100 MB.
+        // Each loop once only: the executable of the tests has about 100 MB.
         let all = ["busy", "pause", "fence", "yield", "futex", "backoff"].map(|name| (name, code(name)));
         for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::lead"), "{}", blocks[0].symbol);
@@ -246,7 +242,7 @@ mod tests {
     fn every_queue_shows_a_loop_of_its_own_for_each_side() {
         use crate::queues::catalogue::kind;
         let code = |name: &str| disassemble_queue(kind(name).unwrap().0).unwrap();
-        // Only a few queues: the executable of the tests has about 100 MB.
+        // Only a few queues, for the same reason.
         let all = ["spsc", "slots", "rtrb", "mutex", "pipe"].map(|name| (name, code(name)));
         for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::produce"), "{}", blocks[0].symbol);

@@ -169,8 +169,7 @@ mod imp {
     }
 }
 
-/// Nanoseconds of the standard library's clock, where no counter is known. Miri executes no machine instructions
-/// either.
+/// Nanoseconds of the standard library's clock, where no counter is known, and for Miri.
 #[cfg(all(not(loom), any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
 mod imp {
     use std::sync::OnceLock;
@@ -217,8 +216,8 @@ mod imp {
     }
 
     pub(super) fn now_ticks() -> u64 {
-        // Not one of loom's atomics: the explored program must not synchronise through its clock. Relaxed, because only
-        // the value is of interest.
+        // Not one of loom's atomics: the program must not synchronise through its clock. Relaxed: only the value
+        // matters.
         static READINGS: AtomicU64 = AtomicU64::new(0);
         READINGS.fetch_add(1, Relaxed)
     }

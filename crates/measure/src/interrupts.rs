@@ -33,6 +33,7 @@ mod reading {
     }
 
     impl Reading {
+        /// Reads the current counts.
         pub fn now() -> Reading {
             let root = SystemRoot::live();
             let interrupts = root.peek("/proc/interrupts").and_then(|text| Interrupts::parse(&text));

@@ -1,8 +1,7 @@
 //! [`Machine`]: the boundary between deciding what to measure and measuring it.
 //!
-//! Everything above this trait (plan, schedule, session, statistics, store, reports) is independent of whether the
-//! machine is real. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing
-//! sleeps.
+//! Everything above this trait (plan, schedule, session, statistics, store, reports) is the same for real and simulated
+//! machines. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::catalogue::Recipe;
@@ -84,8 +83,7 @@ pub trait Machine {
     /// about 10 µs; call it only between trials.
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
 
-    /// Whether a thread was pinned to this CPU when workers were engaged: a CPU that refuses threads later was lost
-    /// since.
+    /// Whether a thread was pinned to this CPU when workers were engaged: if it refuses threads now, it was lost.
     fn has_worker(&self, _cpu: CpuId) -> bool {
         false
     }
@@ -122,8 +120,7 @@ pub trait Machine {
     /// `stop` were raised. Work has its own limit. `None` removes the deadline.
     fn end_by(&mut self, deadline: Option<Picos>);
 
-    /// Warms up whatever performs these trials and needs it, for at most `most` in total, before the first pass; `told`
-    /// is called for each.
+    /// Warms up whatever needs it for these trials, for at most `most` in total; calls `told` for each.
     fn warm_up(
         &mut self,
         _orders: &[TrialOrder<'_>],

@@ -29,8 +29,7 @@ pub trait Pricing<'a>: std::fmt::Debug {
     /// Exit latency of a CPU that has been idle this long; 0 where idle loops poll.
     fn idle_exit_ns(&self, idle_ns: f64) -> f64;
 
-    /// Current duration of one line transfer between two CPUs in nanoseconds, on the mean line and the better home; 0
-    /// if both are the same CPU.
+    /// Current ns of one line transfer between two CPUs, on the mean line and the better home; 0 on the same CPU.
     fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64;
 
     /// Current duration of one line transfer for a kernel that spins without a wait hint.

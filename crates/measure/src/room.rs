@@ -40,7 +40,7 @@ impl Room {
 /// Memory of a thread: its counters, and the touched pages of its user and kernel stacks.
 const THREAD_BYTES: u64 = 1 << 20;
 
-/// The reason why there is no memory for this many threads; `None` if there is, or the system does not report it.
+/// The reason why there is no memory for this many threads; `None` if there is, or it is unknown.
 pub fn lacking_for_threads(threads: usize) -> Option<String> {
     let needed = threads as u64 * THREAD_BYTES;
     let available = available_bytes()?;
@@ -53,8 +53,7 @@ pub fn lacking_for_threads(threads: usize) -> Option<String> {
 /// Memory left for other programs: below about this much the kernel may kill one of them.
 const RESERVE_BYTES: u64 = 32 << 20;
 
-/// The reason why this much memory is unavailable without harm to other programs; `None` if it is available, or the
-/// system does not report it.
+/// The reason why this much memory is unavailable without harm to others; `None` if it is available or unknown.
 pub fn lacking(bytes: u64) -> Option<String> {
     let available = available_bytes()?;
     (bytes + RESERVE_BYTES > available).then(|| {

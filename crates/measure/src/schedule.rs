@@ -18,9 +18,8 @@ pub fn serial(cells: &[u32], key: Key) -> Vec<CellRound> {
     order.into_iter().map(|cell| vec![cell]).collect()
 }
 
-/// Rounds of at most `width` cells on disjoint cores, so that the two threads of a core never work in different pairs.
-/// Each cell occurs once. Order and grouping depend on the key, so that disagreement between passes estimates noise
-/// plus interference.
+/// Rounds of at most `width` cells on disjoint cores, so that the threads of a core never work in different pairs. Each
+/// cell occurs once. Order and grouping vary with the key, so that passes disagree by noise plus interference.
 pub fn parallel(
     topology: &Topology,
     pairs: &[[CpuId; 2]],
@@ -91,7 +90,6 @@ impl Cores {
 
 /// The cell of each pair of CPUs, as a table, for half a million look-ups per pass and as many insertions.
 struct Cells {
-    /// Index of a CPU in the table, by its id.
     position: Vec<usize>,
     cpus: usize,
     table: Vec<Option<NonZeroU32>>,

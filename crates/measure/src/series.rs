@@ -132,8 +132,7 @@ pub trait SeriesProbe: Sync {
     /// The parameters in which its trials differ, table columns first.
     fn parameters(&self) -> &'static [Parameter];
 
-    /// Whether a trial ends once it has the requested samples, however wide its interval: for probes whose observation
-    /// time is requested explicitly.
+    /// Whether a trial ends with the requested samples, however wide its interval: the observation time is the request.
     fn ends_with_samples(&self) -> bool {
         false
     }
@@ -171,8 +170,7 @@ pub trait SeriesProbe: Sync {
     }
 }
 
-/// A legend entry: a name in a table (empty for the whole table), a template of its meaning, and the number that fills
-/// the template.
+/// A legend entry: a name in a table (empty for the whole table), a template of its meaning, and a number to fill in.
 pub type Remark = (String, &'static str, Option<u32>);
 
 /// Names of the distributions and values that decide whether a trial is precise, by priority: the first that a trial

@@ -145,14 +145,12 @@ impl SimMachine {
         }
     }
 
-    /// The true factors of the 16 slices of a pair and home, with mean 1; they determine the target of an estimator
-    /// other than the mean over lines.
+    /// The true factors of the 16 slices of a pair and home, mean 1: the target of estimators other than the mean.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home) -> [f64; 16] {
         self.sim.true_costs.slices(a, b, home, 1.0)
     }
 
-    /// A stage for series trials without noise and stalls, at nominal clocks and in the first state: its prices are the
-    /// true costs.
+    /// A stage for series trials whose prices are the true costs: no noise or stalls, nominal clocks, first state.
     pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimStage<'a> {
         SimStage::bare(&self.sim, placement)
     }

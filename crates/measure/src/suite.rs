@@ -1,5 +1,4 @@
-//! Selects the trials of runs over several probes: the quick look, which adds some to its map, and `suite`, which runs
-//! every probe.
+//! Selects the trials of runs over several probes: of the quick look, in addition to its map, and of `suite`.
 
 use crate::probes::{self, jitter::Jitter, wake};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
@@ -29,7 +28,6 @@ impl Gathered {
     }
 }
 
-/// Maximum pairs per relation in the ladder.
 const PAIRS_OF_A_RUNG: usize = 3;
 /// Maximum pairs in the whole ladder, so that each pair gets several wake-ups per pass.
 const PAIRS_OF_A_LADDER: usize = 12;

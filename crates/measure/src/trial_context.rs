@@ -36,7 +36,6 @@ pub trait Executor: Sync {
     fn set_mask(&self, cpus: &CpuSet) -> Result<(), i32>;
 }
 
-/// Interval at which the coordinating thread polls for a stop request while roles run.
 const POLL_INTERVAL: Picos = Picos::from_ms(20);
 /// Polls of a barrier before a role first yields its CPU: more than roles need that are already running.
 const POLLS_BEFORE_YIELD: u32 = 1 << 12;
@@ -347,8 +346,7 @@ impl StartLine {
     }
 
     fn arrive(&self) {
-        // Release: a role that sees the full count also sees what this role prepared; pairs with the Acquire in
-        // `is_full`.
+        // Release pairs with the Acquire in `is_full`: a role that sees the full count sees what this role prepared.
         self.arrived.fetch_add(1, Release);
     }
 

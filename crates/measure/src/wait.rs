@@ -1,7 +1,6 @@
 //! [`WaitAction`]: the action of a receive loop between two polls of a line, chosen at compile time.
 
-/// The action between two polls. Types without values, so that each is compiled into a loop of its own without
-/// overhead.
+/// The action between two polls. Types without values, so each is compiled into its own loop without overhead.
 pub trait WaitAction {
     /// Number of wait hints, of 10 to 140 core cycles each.
     const HINTS: u32;

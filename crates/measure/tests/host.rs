@@ -1,5 +1,5 @@
-//! Trials on real threads of this machine: each pass ends, did its work, and leaves no sleeping thread; and recording
-//! events allocates nothing.
+//! Trials on real threads of this machine: each pass ends, works and leaves no sleeping thread. Recording allocates
+//! nothing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -28,7 +28,6 @@ atomic-wait-clear,atomic-wait-always,park,barrier,eventfd,pipe,tas,ttas,ticket,u
 notify-idle:condvar-one,notify-idle:park,notify-idle:atomic-wait-set,\
 notify-all:3,sleep-1ms";
 
-/// This machine with workers on some allowed CPUs.
 struct Host {
     machine: HostMachine,
     cpus: Vec<CpuId>,
@@ -226,7 +225,6 @@ fn every_method_is_exact() {
     let options =
         Parameters::default().with("method", methods).with("threads", "1,3").with("read_share", 0.5);
     for mut spec in host.trials("contend", &options) {
-        // Three threads on at most two CPUs.
         let cpus = host.cpus.iter().cycle();
         spec.placement.iter_mut().zip(cpus).for_each(|(cpu, other)| *cpu = *other);
         let outcome = host.pass(&spec, &Parameters::default(), 4, &Stop::new()).unwrap();

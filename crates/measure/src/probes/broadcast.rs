@@ -156,7 +156,6 @@ fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> 
     Ok(counts)
 }
 
-/// The counts of one pass.
 #[derive(Debug, Default)]
 struct Sights {
     first: Tally,
@@ -213,9 +212,7 @@ mod perform {
     /// A reader's answer to the writer, on lines of its own.
     #[derive(Debug, Default)]
     struct Seen {
-        /// Time at which it saw the write of this round.
         ticks: AtomicU64,
-        /// Number of the round.
         round: AtomicU64,
     }
 

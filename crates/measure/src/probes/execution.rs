@@ -118,7 +118,6 @@ mod perform {
     const SPANS: usize = 5;
     /// Work before the first span, as a share: clocks rise, and the last started role arrives.
     const WARM_UP: f64 = 0.25;
-    /// The working roles in each phase of a pass.
     const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
     /// Blocks per tick of each unit, for one role.
     type Rates = [f64; Unit::ALL.len()];
@@ -170,7 +169,6 @@ mod perform {
         Ok(all.map(|rates| stats::median(&rates).unwrap_or(0.0)))
     }
 
-    /// Keeps a unit busy until a time; returns blocks per tick.
     fn busy(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
         let began = counter::now_ticks();
         let mut blocks = 0u64;

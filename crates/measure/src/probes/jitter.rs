@@ -109,9 +109,9 @@ fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
     observed.value(names::WATCHED_SHARE, watched_ns / asked_ns);
 }
 
-/// Time between two counter reads.
 const POLL_NS: f64 = 10.0;
 
+/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     let span_ns = order.span.ns();

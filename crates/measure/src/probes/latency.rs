@@ -22,7 +22,6 @@ pub(super) const SPEC: ProbeSpec = ProbeSpec {
     quantity: "half_round_trip",
 };
 
-/// The kernels of its maps.
 pub(super) static KERNELS: [&Kernel; 15] = [
     &CAS,
     &CAS_PAUSE,

@@ -220,7 +220,6 @@ pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
     [idle, idle * factor]
 }
 
-/// One pass of a pair whose neighbours are alternately idle and busy.
 fn simulate_load(load: Load, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let [idle, loaded] = price_load(load, stage);
     let half_ns = [stage.batch(idle), stage.batch(loaded)];
@@ -239,7 +238,6 @@ pub fn observe_load([idle, loaded]: [f64; 2]) -> Observed {
     observed
 }
 
-/// Lets the rest of the pass elapse.
 fn finish(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) {
     let rest = order.span.ns() - stage.elapsed().ns();
     if rest > 0.0 {

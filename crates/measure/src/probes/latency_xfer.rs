@@ -74,7 +74,6 @@ fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Dirties lines on request.
 fn dirtier(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let (lines, guard) = (stage.lines, stage.guard);
     let places = lines.len() / LINES;

@@ -23,9 +23,8 @@ use crate::sync::AtomicU64;
 /// sets the phase between the two sides. Both would show in batches of 16 round trips.
 pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
 
-/// Trips after which the initiator checks the guard even inside a batch, so that a long batch does not delay a stop.
-/// They take at least tens of microseconds, of which the check takes about 20 ns. Shorter batches are checked in
-/// between.
+/// Trips after which the initiator checks the guard inside a batch, so that a long batch does not delay a stop. They
+/// take at least tens of microseconds, the check about 20 ns. Shorter batches are checked in between.
 pub(crate) const UNBROKEN: u64 = 1 << 12;
 
 /// The way to pass a turn to the partner. Types without values, so that each is compiled into loops of its own.

@@ -191,8 +191,7 @@ impl SeriesProbe for Queue {
 const KEPT: f64 = 0.99;
 /// Minimum messages of a pass at a fixed rate, to decide within a few percent whether the rate was sustained.
 const MIN_SENT: f64 = 100.0;
-/// Messages by which a sustained rate may be off: one at each end of the middle part of the pass over which it is
-/// computed.
+/// Messages by which a sustained rate may be off: one at each end of the part of the pass over which it is computed.
 const ENDS: f64 = 2.5;
 
 /// Records the delays of a pass with a sustained rate; of a saturated one only the reached rate. `per_s` is the
@@ -218,8 +217,7 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     }
 }
 
-/// Records the share of each end of a side (0 produces, 1 consumes) in the messages; `first` is the role of its first
-/// end.
+/// Records the shares of a side's ends (0 produces, 1 consumes) in the messages; `first` is the role of its first end.
 pub fn observe_shares(observed: &mut Observed, side: usize, first: usize, shares: &[f64]) {
     for (role, share) in (first..).zip(shares) {
         observed.by_role.entry(role).or_default().value(names::SHARE, *share);

@@ -21,12 +21,10 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "write",
 };
 
-/// Default distances in bytes: inside a line of 64, on the next one, on the next pair of lines, and beyond everything
-/// that fetches in pairs.
+/// Default distances in bytes: inside a line of 64, on the next one, on the next pair of lines, and beyond prefetchers.
 pub const DISTANCES: &str = "8,16,32,64,128,256";
 /// Maximum distance, with both words in one page.
 pub const MAX_BYTES: u32 = 2048;
-/// Bytes of a word.
 const WORD: u32 = 8;
 
 pub use coretalk_model::sharing::names;
@@ -47,15 +45,14 @@ const QUANTITIES: &[Quantity] = &[
 /// The cost of one write in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharingCost {
-    /// Line transfers while the other thread writes too: the line must be fetched, and the thread waits as long again
-    /// while the other one has it.
+    /// Line transfers while the other thread writes too: the fetch of the line, and as long a wait for the other
+    /// thread.
     pub transfers: f64,
     /// Core cycles of an atomic addition to a cached line.
     pub alone_cycles: f64,
 }
 
-/// The cost of a write at a distance: two words in one line of 64 bytes share it. A simulated machine fetches no pairs
-/// of lines.
+/// The cost of a write at a distance: words in one line of 64 bytes share it. Simulated CPUs fetch no pairs of lines.
 pub fn cost(distance_bytes: u32) -> SharingCost {
     SharingCost { transfers: if distance_bytes < 64 { 2.0 } else { 0.0 }, alone_cycles: 20.0 }
 }
@@ -129,7 +126,6 @@ fn distance(spec: &TrialSpec) -> u32 {
     spec.parameters.number(names::DISTANCE).unwrap_or(f64::from(WORD)) as u32
 }
 
-/// The results of a pass from the durations of writes in nanoseconds.
 fn observe(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
     let mut observed = Observed::default();
     let shared = (both_ns[0] + both_ns[1]) / 2.0;
@@ -153,11 +149,9 @@ mod perform {
 
     /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
     const PATIENCE: Picos = Picos::from_ms(5_000);
-    /// Share of a pass in which one thread writes alone.
     const ALONE_SHARE: f64 = 0.25;
     /// Writes between two clock reads: 5 µs alone, so that a read costs a few thousandths.
     const BATCH: u64 = 1024;
-    /// Words of a page.
     const WORDS: usize = 512;
 
     /// A page of its own, so that only the distance decides what the two words share.

@@ -189,8 +189,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 const PAGE_CYCLES: f64 = 4.0;
 const PAGES_PER_MIB: f64 = 256.0;
 
-/// The cost of a creation in machine events: assumptions of the right kind, about a desktop CPU at 4 GHz, not validated
-/// by measurements.
+/// The cost of a creation in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
 pub fn cost(kind: Kind) -> SpawnCost {
     let thread =
         SpawnCost { calls: 3.0, cycles: 30_000.0, ready: 0.8, begin_cycles: 4_000.0, end_cycles: 8_000.0 };
@@ -218,6 +217,7 @@ pub fn cost(kind: Kind) -> SpawnCost {
     }
 }
 
+/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
     let cost = cost(config.kind);

@@ -5,7 +5,6 @@ use crate::kernel::Kernel;
 use crate::stage::{Guard, Halt, Line, Recorder, Stage};
 use crate::sync::AtomicU64;
 
-/// The result of one role.
 struct Trace {
     ended: Result<(), Halt>,
     verified: u64,

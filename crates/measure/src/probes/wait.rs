@@ -175,7 +175,6 @@ impl SeriesProbe for Wait {
     }
 }
 
-/// Flags that follow from the strategies and the placement.
 fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     let mut flags = Flags::NONE;
     if shared && trial.strategies().any(StrategyKind::keeps_cpu) {
@@ -189,13 +188,13 @@ fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
 
 /// Simulated round trips per pass: a host does millions in the same time, which would add no information here.
 const TRIPS: f64 = 4_000.0;
-/// Maximum simulated round trips, if more are requested.
 const MAX_TRIPS: f64 = 50_000.0;
 /// Batches of calls, or pieces of work, per pass.
 const BATCHES: f64 = 256.0;
 /// Cost of the loop in addition to the trip and two pairs of clock reads: counting.
 pub const RECORDING_NS: f64 = 5.0;
 
+/// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let trial = Trial::of(order.spec)?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
@@ -292,7 +291,6 @@ fn clock(stage: &mut dyn Pricing<'_>) -> Observed {
     observed
 }
 
-/// The mean of several events of this length.
 fn mean(stage: &mut dyn Pricing<'_>, ns: f64) -> f64 {
     (0..BATCHES as u32).map(|_| stage.event(ns)).sum::<f64>() / BATCHES
 }

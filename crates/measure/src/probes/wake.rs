@@ -63,9 +63,7 @@ pub const MAP_GAP_NS: f64 = GAPS_NS[0];
 const PATIENCE: Picos = Picos::from_ms(5_000);
 /// More pairs than this form a map.
 const FEW_PAIRS: usize = 8;
-/// Minimum rounds per pass, however long they take.
 const MIN_ROUNDS: u64 = 3;
-/// The name for sleeping for a millisecond.
 const SLEEP: &str = "sleep-1ms";
 const SLEEP_NS: u64 = 1_000_000;
 /// Default samples of a trial, as far as the budget allows.
@@ -103,8 +101,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(MASK, MASK),
 ];
 
-/// The share of wake-ups after which the waiter ran at this place. Wake-ups of one pass are dependent, so it is taken
-/// over passes.
+/// The share of wake-ups after which the waiter ran at this place, over passes, since wake-ups of one are dependent.
 const fn share_of(place: RanOn) -> Quantity {
     Quantity::value(place.share(), place.title(), Unit::Share)
         .within([0.0, 1.0])
@@ -262,7 +259,6 @@ pub(super) fn simulate(
     })
 }
 
-/// The counts of both roles in one pass.
 #[derive(Debug, Default)]
 struct Tallies {
     slept: Tally,
@@ -285,7 +281,6 @@ impl Tallies {
         }
     }
 
-    /// Counts the position of a woken waiter.
     fn place(&mut self, place: RanOn) {
         self.places[place as usize] += 1;
     }

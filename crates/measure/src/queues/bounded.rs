@@ -153,8 +153,7 @@ impl<M: Message, P: Permits> Sender<M> for BoundedSender<M, P> {
 }
 
 impl<M, P: Permits> BoundedReceiver<M, P> {
-    /// Empties the next slot, for which the caller has taken a permit; `None` if it is the permit of the dropped
-    /// sender.
+    /// Empties the next slot, for which the caller has taken a permit; `None` for the dropped sender's permit.
     #[inline(always)]
     fn get(&mut self) -> Option<M> {
         // Relaxed: as in `put`. The count of messages is written before the flag.
@@ -191,8 +190,7 @@ impl<M: Message, P: Permits> Receiver<M> for BoundedReceiver<M, P> {
 impl<M, P: Permits> Drop for BoundedSender<M, P> {
     fn drop(&mut self) {
         self.core.sent.store(self.sent, Relaxed);
-        // Relaxed: the permit below publishes both; a receiver that takes one permit more than there are items sees
-        // them.
+        // Relaxed: the permit below publishes both to a receiver that takes one permit more than there are items.
         self.core.sender_gone.store(true, Relaxed);
         self.core.items.give();
     }

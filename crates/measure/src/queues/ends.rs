@@ -4,8 +4,8 @@ use super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::time::Duration;
 
-/// Maximum sleep of a blocked end before it checks its guard: rare enough to cost nothing, short enough that an
-/// abandoned wait ends soon.
+/// Maximum sleep of a blocked end before it checks its guard: rare enough to cost nothing, short enough to end a wait
+/// soon.
 pub const NAP: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.
@@ -204,8 +204,7 @@ pub trait Receiver<M>: Send + Sized + 'static {
         Ok(most)
     }
 
-    /// Receives a batch, waiting for the first message as this kind of queue does; 0 once the queue is closed and
-    /// empty.
+    /// Receives a batch, waiting for its first message as this kind does; 0 once the queue is closed and empty.
     ///
     /// # Errors
     /// The reason to leave.

@@ -2,8 +2,7 @@
 //!
 //! A pipe is in packet mode, where every write is a message with its own buffer, so that its capacity in messages is
 //! known; the kernel rounds it to a power of two. A pair of connected Unix sockets also preserves message boundaries,
-//! but the kernel limits its memory instead of its messages. The buffer size for an exact capacity is found by filling
-//! the queue.
+//! but the kernel limits its memory, so the buffer size for an exact capacity is found by filling the queue.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;

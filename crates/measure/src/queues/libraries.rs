@@ -1,8 +1,7 @@
 //! Queues of the standard library and of other crates, used as their authors intended and without additions.
 //!
-//! Where a library offers a wait with a time limit, that is used with a [nap](super::ends::NAP) as limit, so that the
-//! guard is checked; elsewhere the sleeper is woken when the other end is dropped. The versions are those of the lock
-//! file.
+//! Waits with a time limit are used where the library offers them, limited to a [nap](super::ends::NAP), so that the
+//! guard is checked; elsewhere dropping the other end wakes the sleeper. The versions are those of the lock file.
 
 use super::ends::{
     Ends, Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,

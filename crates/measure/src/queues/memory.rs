@@ -1,5 +1,4 @@
-//! [`ensure`]: checks for memory before a queue is allocated, because a system that overcommits would kill the process
-//! when the pages are touched.
+//! [`ensure`]: checks for memory before a queue is allocated: touching overcommitted pages would kill the process.
 
 use super::ends::Refusal;
 

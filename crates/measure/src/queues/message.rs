@@ -79,8 +79,7 @@ impl<const WORDS: usize> Message for Block<WORDS> {
     }
 }
 
-/// Text on the heap: the producer allocates and formats, the consumer parses and frees memory that another CPU
-/// allocated.
+/// Text on the heap: allocated and formatted by the producer, parsed and freed by the consumer on another CPU.
 impl Message for String {
     const MAX_BYTES: usize = 20;
     type Slot = Flagged<String>;

@@ -116,7 +116,6 @@ impl<M> Shared<M> {
         taken
     }
 
-    /// Sleeps until there may be room.
     fn sleep_for_room<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<M>>,
@@ -131,7 +130,6 @@ impl<M> Shared<M> {
         Ok(state)
     }
 
-    /// Sleeps until there may be a message.
     fn sleep_for_message<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<M>>,

@@ -171,8 +171,7 @@ impl<'a> Arrivals<'a> {
         let value = number.unwrap_or(u64::MAX);
         let sequence = value & SEQUENCE;
         received.wrong += u64::from(number.is_none() || sequence != received.messages);
-        // Relaxed: the message orders it. Counters of two CPUs may differ slightly: no message arrives before it was
-        // sent.
+        // Relaxed: the message orders it. Counters of two CPUs may differ slightly; negative delays count as 0.
         let intended = self.pace.intended(self.pace.begun.load(Relaxed), sequence);
         let late = now.saturating_sub(intended);
         self.delays.corrected.count(late);

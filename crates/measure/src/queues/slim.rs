@@ -37,7 +37,6 @@ use std::time::Instant;
 pub const POLLS: u32 = 140;
 /// Number of pauses with hints alone; every other later one is a yield.
 const HINTED: u32 = 10;
-/// Intended duration of a unit.
 const UNIT_NS: f64 = 37.0;
 /// Intended duration of the longest pause without a yield.
 const MAX_NS: f64 = 272.0;
@@ -56,7 +55,6 @@ pub enum Rest {
 pub struct Rests {
     /// Wait hints per unit.
     unit: u32,
-    /// Units of the longest pause.
     most: u32,
 }
 

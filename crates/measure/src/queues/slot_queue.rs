@@ -18,9 +18,9 @@ use crate::sync::Arc;
 #[derive(Debug)]
 pub struct SlotQueue;
 
-/// Slots that the producer claims at once: as many words as fit a line, but at most a quarter of the ring. Lots of 16
-/// to 64 reached 0.98 to 1.00 of the throughput of lots of 8, single slots 0.96 (1,024 slots, both interleaved on two
-/// CPUs of an AMD EPYC guest).
+/// Slots that the producer claims at once: the words of a line, but at most a quarter of the ring. Lots of 16 to 64
+/// reached 0.98 to 1.00 of the throughput of lots of 8, single slots 0.96 (1,024 slots, both interleaved on two CPUs of
+/// an EPYC guest).
 fn lot(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
     // Loom explores only two slots, which must still form a lot larger than one.
@@ -33,11 +33,9 @@ pub struct SlotSender<M: Message> {
     /// Keeps the slots alive.
     _row: Arc<Row<M::Slot>>,
     slots: Reach<M::Slot>,
-    /// The next slot to fill.
     tail: usize,
     /// End of the claimed slots: those from the tail to before it are known to be empty.
     free: usize,
-    /// Slots claimed at once.
     lot: usize,
 }
 
@@ -47,7 +45,6 @@ pub struct SlotReceiver<M: Message> {
     /// Keeps the slots alive.
     _row: Arc<Row<M::Slot>>,
     slots: Reach<M::Slot>,
-    /// The next slot to empty.
     head: usize,
 }
 
@@ -106,7 +103,7 @@ impl<M: Message> Push<M> for SlotSender<M> {
         let place = |index: usize| if from + index < places { from + index } else { from + index - places };
         // SAFETY: a batch is not longer than the row, so each of its slots is in it.
         let at = |index: usize| unsafe { self.slots.at(place(index)) };
-        // Acquire, in `is_empty`, pairs with the Release with which the consumer emptied this slot, after all slots of
+        // Acquire, in `is_empty`, pairs with the Release with which the consumer emptied this slot, after all others of
         // the batch before it.
         if count > places || !at(count - 1).is_empty() {
             return 0;

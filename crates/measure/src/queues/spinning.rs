@@ -78,8 +78,7 @@ impl<T> Register<T> for Arc<Presence> {
     }
 }
 
-/// Stored in the queue of an [`Attendant`]: an end of at most two words is passed in registers, and a loop can keep its
-/// state there.
+/// Stored in the queue of an [`Attendant`]: an end of at most two words is passed in registers, where a loop keeps it.
 #[derive(Debug, Clone, Copy)]
 pub struct Within;
 
@@ -136,8 +135,7 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
                 Pause::wait();
             }
             watch.check()?;
-            // Acquire: a sender that sees the last receiver gone also sees what it did; pairs with the Release in
-            // `drop`.
+            // Acquire pairs with the Release in `drop`: a sender that sees the last receiver gone sees what it did.
             if self.register.of(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
@@ -310,8 +308,7 @@ pub mod promises {
         (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
     }
 
-    /// A batch is sent as a whole or not at all, wherever in the ring it begins, and arrives in order; remaining
-    /// messages are freed once.
+    /// A batch is sent as a whole or not at all, wherever it begins, in order; remaining messages are freed once.
     pub fn sends_whole_batches<S: Implementation, M: Message>() {
         for (capacity, batch) in [(1, 1), (3, 2), (8, 3), (8, 8), (17, 5)] {
             let (mut sender, mut receiver) = open::<S, M>(capacity);
@@ -331,8 +328,7 @@ pub mod promises {
                     assert_eq!(message.read(), Some(received));
                     received += 1;
                 };
-                // Receives up to one message more than a batch, so that sent and received batches begin in different
-                // slots.
+                // One more than a batch, so that sent and received batches begin in different slots.
                 while receiver.try_receive_batch(batch + 1, &mut Vec::new(), &mut check).is_ok() {}
                 assert_eq!(received, sent);
             }

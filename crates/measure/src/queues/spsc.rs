@@ -58,8 +58,7 @@ const BESIDE: usize = 128 / size_of::<u64>() - 1;
 
 impl<M> Tail<M> {
     /// Whether this many slots fit next to the index: at most 15 of one word each. Larger messages use a separate row,
-    /// and so does every ring in loom, whose slots are larger: it explores orderings, which are the same, and has no
-    /// lines.
+    /// and so does loom, whose slots are larger: it explores orderings, which are the same, and has no lines.
     fn has_room(places: usize) -> bool {
         places <= BESIDE && size_of::<Tail<M>>() == align_of::<Tail<M>>()
     }
@@ -250,12 +249,10 @@ impl<M> SpscReceiver<M> {
         self.head != own.seen.get()
     }
 
-    /// Gives back the emptied slots.
     #[inline(always)]
     fn give_back(&self) {
         let head = &self.share.ring().head.0;
-        // Relaxed: only this thread writes it. The check keeps repeated polls from taking the line away from the
-        // producer.
+        // Relaxed: only this thread writes it. The check keeps repeated polls from taking the producer's line.
         if head.load(Relaxed) != self.head {
             // Release pairs with the Acquire in `push` and `push_batch`: a producer that sees the new head may fill the
             // slots before it, all of which were emptied before this store.
@@ -329,8 +326,7 @@ impl<M> Attendant for SpscReceiver<M> {
 impl<M> Drop for SpscReceiver<M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release pairs with the Acquire in `push`, as in `give_back`: a producer that is still alive may fill these
-        // slots.
+        // Release pairs with the Acquire in `push`, as in `give_back`: a living producer may fill these slots.
         self.share.ring().head.0.store(self.head, Release);
     }
 }

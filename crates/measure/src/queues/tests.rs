@@ -12,7 +12,6 @@ use crate::sync::AtomicU64;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Results of all roles of a trial.
 struct Outcome {
     producers: Vec<Result<Sent, Halt>>,
     consumers: Vec<Result<Received, Halt>>,

@@ -1,5 +1,4 @@
-//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, shared execution, tails; or another tool's
-//! counts.
+//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, execution, tails; or another tool's counts.
 //!
 //! [`run`] orders the phases, each in a file of its own. All use the driver, which performs rounds, keeps the budget
 //! and passes everything to the sink.
@@ -33,7 +32,7 @@ use driver::Driver;
 /// the same run (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
-/// [`RunError`]; earlier commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
+/// [`RunError`]; commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
 /// everything.
 pub fn run(
     machine: &mut dyn Machine,
@@ -72,8 +71,7 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
         match phase(driver)? {
             Ended::Complete => {}
-            // A budget that ends during the map must not cost the short ladder as well: each phase checks whether it
-            // still fits.
+            // Even then each phase checks whether it still fits: a map that takes the budget must not cost the ladder.
             Ended::Budget => driver.budget_ended = true,
             Ended::Interrupted => return Ok(Ended::Interrupted),
         }

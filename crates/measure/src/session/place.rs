@@ -136,7 +136,6 @@ pub fn go_on(
 struct Driver<'a> {
     run: RunLoop<'a>,
     job: PlaceJob<'a>,
-    /// The CPUs of all placements.
     around: CpuSet,
     record: SeriesRecord,
     /// Duration of the last run of each trial.
@@ -204,8 +203,7 @@ impl Driver<'_> {
     fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
-        // A repetition that would exceed the budget is not begun, since half of one compares nothing. Warm-up runs have
-        // no expectation yet.
+        // A repetition that would exceed the budget is not begun: half of one compares nothing. Warm-ups are unknown.
         if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
@@ -264,7 +262,6 @@ impl Driver<'_> {
                 // It ran on fewer or on other CPUs, so it is no run of this placement.
                 return Ok(None);
             }
-            // A lost CPU is back: the result is invalid, and the run is repeated.
             attempts += 1;
             if !missed || attempts == ATTEMPTS {
                 break outcome;
@@ -310,7 +307,6 @@ impl Driver<'_> {
         (0..trials).any(|trial| self.record.outcomes(trial).next().is_none())
     }
 
-    /// Duration of the previous run.
     fn expected(&self, work: usize, placement: usize) -> Picos {
         self.known.get(&self.job.settings.trial(work, placement)).copied().unwrap_or(Picos(1))
     }
@@ -321,8 +317,8 @@ impl Driver<'_> {
         placements.fold(Picos::ZERO, |sum, placement| sum + self.expected(work, placement) + COOL_DOWN)
     }
 
-    /// The budget that a comparison would have needed, as far as known, if it ended early. Missing runs count as long
-    /// as the longest known.
+    /// The necessary budget, as far as known, of a comparison that ended early. Missing runs count as the longest
+    /// known.
     fn needed(&self, unfinished: Option<&Unfinished>) -> Picos {
         let settings = self.job.settings;
         let longest = self.known.values().copied().chain(unfinished.map(|run| run.after)).max();
@@ -338,8 +334,7 @@ impl Driver<'_> {
         self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
-    /// Expected machine time of all repetitions. Work that has not run yet counts as the mean of the others, plus one
-    /// warm-up.
+    /// Expected machine time of all repetitions. Work without runs counts as the mean of the others, plus a warm-up.
     fn total(&self) -> Picos {
         let settings = self.job.settings;
         let known: Picos = self.known.values().fold(Picos::ZERO, |sum, &run| sum + run);

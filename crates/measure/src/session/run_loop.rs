@@ -7,8 +7,7 @@ use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
 use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
 
-/// Interval of commits, so that they are at most half a second apart, unless one run of a placement comparison takes
-/// longer.
+/// Interval of commits, at most half a second apart unless one run of a placement comparison takes longer.
 pub const SLOT: Picos = Picos::from_ms(350);
 /// Interval of checks for lost CPUs if nothing is suspicious.
 const EVERY: Picos = Picos::from_ms(100);
@@ -18,7 +17,6 @@ const SETTLES: Picos = Picos::from_ms(500);
 /// Time for later queries whether the CPU has gone offline: where few CPUs emulate many, taking one down takes longer
 /// than the half second above (seen with 64).
 const LISTED_AFTER: Picos = Picos::from_ms(5_000);
-/// Interval between two such queries.
 const ASK_AGAIN: Picos = Picos::from_ms(20);
 
 /// Time by which work begun within the budget may exceed it before it is aborted: a divisor of the budget, and a time.
@@ -85,10 +83,8 @@ pub enum Suspicion {
     Missed(Option<CpuId>),
 }
 
-/// The common part of one segment. The driver of the segment decides what to measure next and when to end.
-///
-/// A lost CPU does not return to the segment, so that its numbers are consistent; the next segment begins with the CPUs
-/// that are present then.
+/// The common part of one segment; its driver decides what to measure next and when to end. A lost CPU does not return
+/// to the segment, so that its numbers are consistent; the next segment begins with the CPUs that are present then.
 pub struct RunLoop<'a> {
     pub machine: &'a mut dyn Machine,
     /// For entries of one kind of run only; slots go through [`commit`](RunLoop::commit).
@@ -97,11 +93,9 @@ pub struct RunLoop<'a> {
     observer: &'a mut dyn Observer,
     segment: u32,
     budget: Picos,
-    /// Time at which work is aborted.
     until: Picos,
     began: Picos,
     committed: Picos,
-    /// The present CPUs.
     here: CpuSet,
     gone: CpuSet,
     earlier: Earlier,
@@ -111,7 +105,6 @@ pub struct RunLoop<'a> {
 }
 
 impl<'a> RunLoop<'a> {
-    /// Begins a segment that needs these CPUs.
     pub fn new<R>(
         machine: &'a mut dyn Machine,
         cpus: CpuSet,
@@ -144,12 +137,10 @@ impl<'a> RunLoop<'a> {
         }
     }
 
-    /// The time on the machine's clock.
     pub fn now(&self) -> Picos {
         self.machine.now()
     }
 
-    /// Machine time since the run began.
     pub fn elapsed(&self) -> Picos {
         self.now() - self.began
     }
@@ -158,12 +149,10 @@ impl<'a> RunLoop<'a> {
         self.began + self.budget - self.now()
     }
 
-    /// Whether the user stopped the run.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_raised()
     }
 
-    /// Whether there is time left and the run is not stopped.
     pub fn has_time(&self) -> bool {
         !self.is_stopped() && self.left() > Picos::ZERO
     }
@@ -185,18 +174,16 @@ impl<'a> RunLoop<'a> {
         self.machine.warm_up(orders, most, &mut |text| observer.event(Event::Notice { text }), self.stop);
     }
 
-    /// Reports the start of a phase.
     pub fn phase(&mut self, purpose: Purpose) {
         self.observer.event(Event::Phase { purpose });
     }
 
-    /// Reports a notice to the user.
     pub fn notice(&mut self, text: String) {
         self.observer.event(Event::Notice { text });
     }
 
-    /// Checks at intervals whether every CPU is present; stores and reports the CPUs lost since the last check, and
-    /// returns them.
+    /// Checks at intervals whether every CPU is present; stores, reports and returns the CPUs lost since the last
+    /// check.
     ///
     /// # Errors
     /// [`RunError::Sink`] if a loss cannot be stored.
@@ -276,7 +263,6 @@ impl<'a> RunLoop<'a> {
         }
     }
 
-    /// Whether every CPU is present.
     pub fn is_whole(&self) -> bool {
         self.gone.is_empty()
     }
@@ -291,8 +277,7 @@ impl<'a> RunLoop<'a> {
         self.now() + before - self.committed >= SLOT
     }
 
-    /// Makes a slot durable, unless it is empty; only between trials. `expected` is the expected machine time of the
-    /// whole run.
+    /// Makes a slot durable, unless it is empty; only between trials. `expected` is the machine time of the whole run.
     ///
     /// # Errors
     /// [`RunError::Sink`] if it cannot be stored.
@@ -309,8 +294,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Stores the conditions around the segment, as far as the machine can tell: CPU use of other programs and CPU
-    /// quotas.
+    /// Stores conditions around the segment, where known: CPU use of other programs, and CPU quotas.
     ///
     /// # Errors
     /// [`RunError::Sink`] if they cannot be stored.
@@ -335,7 +319,6 @@ impl<'a> RunLoop<'a> {
         Ok(self.sink.interrupt()? == Kept::Everything)
     }
 
-    /// The end of this part of the run in the form of the sink.
     pub fn end(&self, ended: Ended) -> PartEnd {
         PartEnd {
             complete: ended != Ended::Interrupted && self.is_whole(),

@@ -27,7 +27,6 @@ use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Failures after which a trial is given up.
 const PATIENCE: u32 = 3;
 
 /// The results of earlier segments of a run of series.
@@ -36,7 +35,7 @@ pub type SeriesResumedState = ResumedState<SeriesRecord>;
 /// Measures the trials of the settings on a machine with engaged workers.
 ///
 /// # Errors
-/// [`RunError`]; earlier commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
+/// [`RunError`]; commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
 /// everything.
 pub fn run(
     machine: &mut dyn Machine,
@@ -91,12 +90,10 @@ struct Driver<'a> {
     /// Judgement of machine states by the sentinel's visits so far.
     watch: SentinelWatch,
     sentinel: Sentinel,
-    /// The CPUs of each trial.
     cpus: Vec<Vec<CpuId>>,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
-    /// Whether the budget left too little time for some trial before it ended.
     is_short: bool,
     /// By trial: whether it is done, after this many passes. Cached, because every commit asks and an analysis is slow.
     done: Vec<Cell<Option<(u32, bool)>>>,
@@ -187,7 +184,6 @@ impl<'a> Driver<'a> {
             let span = self.span(&open, fewest, pace);
             let began = self.run.now();
             for mut round in rounds {
-                // Drops trials that have lost a CPU meanwhile.
                 round.retain(|&trial| self.failures[trial] < PATIENCE);
                 if round.is_empty() {
                     continue;
@@ -217,7 +213,6 @@ impl<'a> Driver<'a> {
         (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(MAX_PASS))
     }
 
-    /// Performs one pass of each trial concurrently; `false` if interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.run.left().max(MIN_PASS);
         let counted = self.settings.options.number(MESSAGES).is_some();
@@ -253,7 +248,6 @@ impl<'a> Driver<'a> {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
             let placement = &specs[index].placement;
             match outcome {
-                // This trial has no time left; others do.
                 Err(TrialFailure::Interrupted) if self.run.has_time() => {
                     self.failures[trial] = PATIENCE;
                     self.is_short = true;
@@ -338,7 +332,6 @@ impl<'a> Driver<'a> {
         self.made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
     }
 
-    /// Passes towards the trial's next analysis, including failed ones.
     fn counting(&self, trial: usize) -> u32 {
         if !self.is_repeated_alone(trial) {
             return self.made(trial);
@@ -347,7 +340,6 @@ impl<'a> Driver<'a> {
         self.made(trial) - self.record.passes(trial).iter().filter(concurrent).count() as u32
     }
 
-    /// Passes made, including failed ones.
     fn made(&self, trial: usize) -> u32 {
         self.record.passes(trial).len() as u32
     }

@@ -74,7 +74,6 @@ pub fn spec(name: &str) -> Option<Spec> {
                 (Relation::Node, 120.0),
                 (Relation::Machine, 300.0),
             ]),
-            // 0.5 % with all 512 pairs at once.
             noise: Noise { parallel_bias: 1e-5, ..Noise::default() },
             ..quiet(name, 9)
         },

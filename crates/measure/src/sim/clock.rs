@@ -4,7 +4,6 @@ use super::rng::{Wander, hash, unit};
 use super::spec::{self, CoreClock};
 use coretalk_model::{CpuId, Picos, TickRate};
 
-/// Duration of a frequency step.
 const STEP_PS: u64 = 50_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +12,6 @@ pub struct Counter {
     steps_per_ns: f64,
     step_ticks: i64,
     rate: TickRate,
-    /// Cost of a start-stop pair of reads.
     pub cost_ns: f64,
 }
 
@@ -66,12 +64,10 @@ impl CoreClocks {
         CpuClock { clocks: self, cpu, key, drift: Wander::new(key, self.drift_ps) }
     }
 
-    /// [`CpuClock::relative`] for a single time.
     pub fn relative(&self, cpu: CpuId, at: Picos) -> f64 {
         self.of(cpu).relative(at)
     }
 
-    /// [`CpuClock::probed_ghz`] for a single time.
     pub fn probed_ghz(&self, cpu: CpuId, fast: bool, at: Picos) -> f32 {
         self.of(cpu).probed_ghz(fast, at)
     }
@@ -86,7 +82,6 @@ pub struct CpuClock<'a> {
 }
 
 impl CpuClock<'_> {
-    /// The clock relative to its nominal value.
     pub fn relative(&mut self, at: Picos) -> f64 {
         let clock = &self.clocks.clock;
         let mut relative = 1.0;

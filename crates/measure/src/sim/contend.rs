@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 pub struct ContendCost {
     /// Line transfers from one owner to the next.
     pub transfers: f64,
-    /// Line transfers per operation of an owner while others poll: they take copies, and the owner has to fetch the
-    /// line back.
+    /// Line transfers per operation of an owner while others poll: it has to fetch back the line that they copy.
     pub disturbed: f64,
     /// Core cycles of an operation with a cached line.
     pub alone_cycles: f64,
@@ -34,8 +33,7 @@ pub enum Turn {
     Apart,
     /// First come, first served.
     Arrival,
-    /// Up to this many times in a row the same thread while another waits; then a random waiter, nearer ones more
-    /// often.
+    /// Up to this many times in a row the same thread while another waits; then any waiter, preferably a near one.
     Nearest(u32),
 }
 
@@ -65,7 +63,6 @@ pub struct Contended {
     pub sleeps: Vec<u64>,
 }
 
-/// Scheduler quantum.
 const SLICE_NS: f64 = 3e6;
 /// Spreads the phases of CPUs evenly: the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -285,8 +282,7 @@ impl Simulation<'_, '_> {
         if nearest_ns.is_finite() { nearest_ns * self.cost.disturbed / self.cost.transfers } else { 0.0 }
     }
 
-    /// Wakes the longest sleeper, unless a woken thread has yet to take its turn; returns the cost for the waking
-    /// thread.
+    /// Wakes the longest sleeper, unless a woken thread has yet to take its turn; returns the waker's cost.
     fn wake_one(&mut self, now_ns: f64, out: &mut Contended) -> f64 {
         if self.threads.iter().any(|thread| thread.woken_ns.is_some()) {
             return 0.0;
@@ -351,9 +347,8 @@ impl Simulation<'_, '_> {
 }
 
 impl Simulation<'_, '_> {
-    /// Draws one of the waiting threads when the owner releases the line, with probabilities by the speed of the
-    /// transfer. If the nearest always won, two neighbours would exclude all others forever, which is known of no
-    /// machine.
+    /// Draws a waiting thread when the owner releases the line, weighted by the speed of the transfer. If the nearest
+    /// always won, two neighbours would exclude all others forever, as on no known machine.
     fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {
         let owner = owner?;
         let mut waiting: Vec<(usize, f64, f64)> = Vec::new();

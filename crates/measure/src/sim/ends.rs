@@ -16,8 +16,7 @@ pub struct Crowd<'a> {
     pub one_lock: bool,
     /// Time until a polling end of the other side sees a message sent or a slot given back.
     pub sight_ns: f64,
-    /// The wait of an end: time of polling before it sleeps (infinite if it never sleeps), wake-up time, and cost for
-    /// the waking end.
+    /// The wait of an end: polling time before a sleep (infinite without sleeps), wake-up time, and the waker's cost.
     pub sleep_ns: [f64; 3],
 }
 
@@ -43,8 +42,7 @@ impl Crowded {
     }
 }
 
-/// Simulates until the span is over or `most` messages are received; `work` returns the time of an end's own work per
-/// message.
+/// Simulates until the span is over or `most` messages are received; `work` is an end's own time per message.
 pub fn run(crowd: &Crowd<'_>, span_ns: f64, most: u64, work: &mut dyn FnMut(usize) -> f64) -> Crowded {
     let ends = crowd.sides[0] + crowd.sides[1];
     let mut out = Crowded {

@@ -34,7 +34,6 @@ pub fn environment(spec: &Spec) -> Environment {
     }
 }
 
-/// The findings about conditions that could spoil a measurement.
 pub fn findings(spec: &Spec, reported: &Topology) -> Vec<DoctorFinding> {
     let cpus = reported.cpus();
     let mut findings = vec![finding(

@@ -1,5 +1,4 @@
-//! Runtimes on a simulated machine: their native twins, slowed down by a stated factor, in processes of individual
-//! speed.
+//! Runtimes on a simulated machine: native twins with a slowdown factor, in processes of individual speed.
 
 use super::rng::{exp, hash, normal};
 use crate::adapters::{Operation, RuntimeWork};
@@ -17,11 +16,9 @@ use coretalk_model::{Histogram, Picos, TrialFailure};
 const PROCESS_SD: f64 = 0.006;
 /// Pause of a garbage collection, in nanoseconds.
 const COLLECTION_NS: f64 = 250_000.0;
-/// Key of the random speed of processes.
 const PROCESSES: u64 = 0xF0;
 
 pub struct Simulated {
-    /// The result of the probe.
     pub observed: Observed,
     /// Factor on all durations priced by the probe, including the roles' CPU time.
     pub factor: f64,
@@ -80,7 +77,6 @@ pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<Str
     of_runtime.or_else(|| probe.lacks_simulated(&native(probe, spec, twin), arch))
 }
 
-/// The same trial with the native twin.
 fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, twin: &Twin) -> TrialSpec {
     let name = probe.named_by().unwrap_or_default();
     TrialSpec { parameters: spec.parameters.clone().with(name, twin.native), ..spec.clone() }
@@ -96,8 +92,8 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> Option<&'static Quantity> {
     probe.quantities().iter().find(|quantity| quantity.id == name)
 }
 
-/// Scales a result by a factor on durations. Counts stay the same; collections leave the share `running` of the time
-/// for work, which reduces rates.
+/// Slows a result down by a factor. Counts stay the same; garbage collections leave the share `running` of the time,
+/// which reduces rates.
 fn slower(probe: &dyn SeriesProbe, observed: Observed, factor: f64, running: f64) -> Observed {
     let Observed { numbers, by_role, flags } = observed;
     let is_time = |name: &str| {

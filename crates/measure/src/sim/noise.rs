@@ -43,13 +43,11 @@ impl BatchNoise {
         if bits >> 48 < self.spike_below { factor * self.spike(bits) } else { factor }
     }
 
-    /// Whether samples are independent.
     pub fn is_independent(&self) -> bool {
         self.ar_step == 0.0
     }
 
-    /// [`factor`](BatchNoise::factor) for many independent samples: short loops that a processor can execute in
-    /// parallel.
+    /// [`factor`](BatchNoise::factor) for many independent samples: short loops that a CPU executes in parallel.
     pub fn factors<const N: usize>(&self, bits: &[u64; N]) -> [f64; N] {
         let mut factors = bits.map(|bits| exp(self.sd * normal(bits)));
         for (factor, &bits) in factors.iter_mut().zip(bits) {

@@ -30,7 +30,6 @@ const INDEPENDENT_PER_S: f64 = 1e6;
 
 /// Locks per event of `threads-yield`.
 const YIELDS: f64 = 1_000.0;
-/// Duration of an empty loop of `mutex-array`.
 const LOOP_NS: f64 = 0.5;
 /// Mutexes of `threads-yield`, each held by one thread at a time.
 const MUTEXES: usize = 8;
@@ -51,7 +50,6 @@ pub fn true_headline(sim: &SimState, workload: Workload, cpus: &[CpuId], threads
     Roles::of(sim, workload.kind, cpus, threads, None).headline(workload)
 }
 
-/// The results of one run, and its duration.
 pub fn perform(
     sim: &SimState,
     workload: Workload,
@@ -117,8 +115,7 @@ impl<'a> Roles<'a> {
             WorkloadKind::NQueens | WorkloadKind::Integer => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * INDEPENDENT_PER_S
             }
-            // Arrivals in any order: the counter's line moves between roles, and the last arrival's word to all others
-            // at once.
+            // Any order of arrival: the counter's line moves between roles, the last arrival's word to all at once.
             WorkloadKind::Barrier => {
                 let work = slowest(&mut roles.clone().map(|role| PHASE_NS / self.speed(role)));
                 let arrive = self.mean_of_pairs(|a, b| self.message_ns(a, b)) * (count - 1) as f64;
@@ -165,7 +162,6 @@ impl<'a> Roles<'a> {
                 let at_a_time = (MUTEXES as f64 / count as f64).min(1.0);
                 self.yields().map(|ns| 1e9 / (YIELDS * ns)).sum::<f64>() * at_a_time
             }
-            // The last thread decides.
             WorkloadKind::MutexArray => slowest(&mut self.mutex_array(workload)) / 1e9,
             WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite if workload.fits_own_cache() => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * CORE_MB_S
@@ -198,8 +194,7 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// Nanoseconds of each role of `mutex-array`: its loops, and for each lock the line of a mutex last held by any
-    /// other role.
+    /// Nanoseconds of each role of `mutex-array`: loops, and per lock the line of a mutex last held by any other role.
     fn mutex_array(&self, workload: Workload) -> impl Iterator<Item = f64> {
         let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
         let [locks, loops] = workload.mutex_rounds().map(|number| number as f64);

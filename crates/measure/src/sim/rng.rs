@@ -17,13 +17,11 @@ pub fn hash<const N: usize>(keys: [u64; N]) -> u64 {
     keys.into_iter().fold(GOLDEN, hash_on)
 }
 
-/// Extends a [`hash`] by one key.
 #[inline]
 pub fn hash_on(hash: u64, key: u64) -> u64 {
     mix((hash ^ key).wrapping_add(GOLDEN))
 }
 
-/// Converts a hash to a number in [0, 1).
 #[inline]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -45,7 +43,6 @@ pub fn exp(x: f64) -> f64 {
     1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0))))
 }
 
-/// A sequence of random values for one key.
 #[derive(Debug, Clone)]
 pub struct Stream {
     state: u64,
@@ -66,7 +63,6 @@ impl Stream {
         unit(self.bits())
     }
 
-    /// The next waiting time of a Poisson process with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -(1.0 - self.unit()).ln() * mean
     }

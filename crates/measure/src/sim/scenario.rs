@@ -109,11 +109,10 @@ impl Scenario {
     }
 
     /// A machine with these true half round trips in nanoseconds (row = initiator); a missing cell takes the value of
-    /// the other direction, else the median of all. It reports no structure and has only temporary noise.
+    /// the other direction, else the median. It reports no structure and has only temporary noise.
     ///
     /// # Errors
-    /// [`ScenarioError::Matrix`] for fewer than two or too many CPUs, a duplicate CPU, no value at all, or a value that
-    /// is no positive time.
+    /// [`ScenarioError::Matrix`] for fewer than two or too many CPUs, a duplicate CPU, or no or non-positive values.
     pub fn from_matrix(name: &str, matrix: Matrix<Option<f64>>) -> Result<Scenario, ScenarioError> {
         let fail = |problem: String| ScenarioError::Matrix { problem };
         let ids: Vec<u32> = matrix.cpus().iter().map(|cpu| cpu.0).collect();
@@ -198,7 +197,6 @@ fn merge(under: &mut toml::Table, over: toml::Table) {
     }
 }
 
-/// The line that sets a key such as `noise.batch_sd`, by a simple text search.
 fn line_of(text: &str, key: &str) -> Option<usize> {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
     let mut inside = String::new();

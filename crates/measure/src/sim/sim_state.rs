@@ -11,7 +11,6 @@ use coretalk_model::environment::Throttled;
 use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, TrialFailure};
 use std::sync::Mutex;
 
-/// Data that trials read and none changes.
 #[derive(Debug)]
 pub struct SimState {
     pub spec: Spec,
@@ -37,7 +36,6 @@ impl SimState {
             }
             // One dependent read of a line that the other role dirtied, without a spinning role that slows it down.
             Cost::Chase { transfers_per_read } => transfer(Spin::Hinted) * transfers_per_read,
-            // One message in one direction.
             Cost::Stamp { transfers_per_message } => {
                 transfer(Spin::Hinted) * transfers_per_message * self.true_costs.direction(from, to)
             }
@@ -50,7 +48,6 @@ impl SimState {
         hash([self.seed, assignment.key, cpus])
     }
 
-    /// The contamination of a trial with these spans, if any.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
         if self.spec.noise.bad_share == 0.0 {
             return None;
@@ -134,7 +131,6 @@ impl SimState {
     }
 }
 
-/// Lines, not places, of a span.
 pub fn lines(order: &SpanOrder) -> u32 {
     order.lines.saturating_mul(order.kernel.lines_per_place)
 }

@@ -1,6 +1,5 @@
 //! The pattern of a ring between two semaphores where every call takes a lock and both sides run concurrently.
-//! Simulated step by step and line by line, since contention for each other's locks is most of the cost of such a
-//! queue.
+//! Simulated line by line, since contention for the locks is most of the cost.
 //!
 //! Each semaphore is two lines, its lock and its counts. A reader gets a copy of a line, and a writer takes it away;
 //! requests for one line are served one after another.
@@ -50,7 +49,6 @@ impl SlimFlow {
     }
 }
 
-/// The holder of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Only(usize),
@@ -94,11 +92,9 @@ struct Semaphore {
     locked: bool,
     lock: Line,
     counts: Line,
-    /// Its waiter sleeps and has not been pulsed.
     sleeps: bool,
 }
 
-/// The next step of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Polls for a permit, after this many polls.
@@ -175,7 +171,6 @@ pub fn run_while(
         match was {
             Step::Move if role == 1 => simulation.begun.received(simulation.passed.elapsed_ns, schedule),
             Step::Unlock { releases: true } => {
-                // The message is complete; the side begins the next one.
                 let work_ns = (costs.work)(role);
                 if role == 0 {
                     simulation.at_ns[0] = simulation.begun.next(simulation.at_ns[0], schedule);
@@ -191,7 +186,6 @@ pub fn run_while(
 }
 
 impl Simulation<'_> {
-    /// Simulates one step of a side.
     fn step(&mut self, role: usize) {
         let (flow, now_ns, factor) = (self.flow, self.at_ns[role], self.factor[role]);
         let transfer_ns = flow.transfer_ns * factor;

@@ -18,7 +18,6 @@ pub struct Spec {
     pub arch: Arch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// The topology that the machine reports.
     pub reported: Reported,
     pub structure: Structure,
     /// Half round trip of a line transfer by true relation.
@@ -64,12 +63,10 @@ pub struct Homes {
     pub remote: f64,
 }
 
-/// The counter whose ticks are recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Counter {
     pub hz: f64,
-    /// Smallest visible step in ticks.
     pub step_ticks: u32,
     /// Cost of a start-stop pair of reads, included in every sample.
     pub cost_ns: f64,
@@ -156,7 +153,6 @@ pub enum Rhythm {
 pub enum Evidence {
     Switch,
     Steal,
-    /// The quota of the control group.
     Quota,
     Nothing,
 }
@@ -166,9 +162,7 @@ pub enum Evidence {
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub name: String,
-    /// Relative probability of being the next state.
     pub weight: f64,
-    /// Mean duration.
     pub dwell_ms: f64,
     /// Factor on the differences between lines.
     #[serde(default = "one")]
@@ -220,7 +214,6 @@ pub struct Failures {
     /// CPUs with which the two sides count different numbers of hand-offs.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub miscount: CpuSet,
-    /// End of the miscounts; never by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miscount_until_ms: Option<u32>,
     /// Another program keeps the machine busy when the run begins.
@@ -230,7 +223,6 @@ pub struct Failures {
     /// CPUs that are lost, and may come back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub departures: Vec<Away>,
-    /// A jump of the counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStep>,
     /// Time at which the run is interrupted, as by a signal.
@@ -238,7 +230,6 @@ pub struct Failures {
     pub stop_at_ms: Option<u32>,
 }
 
-/// The absence of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Away {

@@ -11,7 +11,7 @@ use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
 
-/// A series trial on a simulated machine. Random values derive from the seed of the run, the key of the order and the
+/// A series trial on a simulated machine; its random values derive from the run's seed, the order's key and the
 /// placement.
 #[derive(Debug)]
 pub struct SimStage<'a> {
@@ -24,7 +24,6 @@ pub struct SimStage<'a> {
     noisy: bool,
     /// Slowdown by the concurrent trials.
     crowd: f64,
-    /// Whether CPUs stay out of idle states.
     awake: bool,
     roles: Vec<RoleEvidence>,
 }
@@ -107,7 +106,6 @@ impl<'a> SimStage<'a> {
         }
     }
 
-    /// A stage without noise, stalls and drift.
     pub(super) fn bare(sim: &'a SimState, placement: &'a [CpuId]) -> SimStage<'a> {
         SimStage {
             sim,

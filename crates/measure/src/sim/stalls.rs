@@ -9,7 +9,6 @@ use coretalk_model::{CpuId, Disturbance, Picos};
 #[derive(Debug)]
 pub struct Stalls<'a> {
     sources: Vec<Source<'a>>,
-    /// The earliest next stall.
     next_ns: f64,
     /// Time and size of the next jump of the counter.
     jump: Option<(f64, f64)>,
@@ -120,7 +119,6 @@ impl<'a> Stalls<'a> {
         each
     }
 
-    /// The evidence in the system's counters.
     pub fn evidence(&self) -> Disturbance {
         Disturbance {
             involuntary_switches: Some(self.switches),

@@ -85,8 +85,7 @@ pub fn run_while(
     run_due(flow, more, work, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () })
 }
 
-/// Simulates while `more` returns true, with no message sent before it is due. Two spinning roles on one CPU need
-/// [`paced_by_slices`] instead.
+/// As [`run_while`], but no message is sent before it is due. Two spinning roles on one CPU: [`paced_by_slices`].
 pub fn run_due(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -130,10 +129,8 @@ impl Begun {
     }
 }
 
-/// One side of the queue while both run concurrently.
 #[derive(Debug, Clone, Copy, Default)]
 struct Side {
-    /// Time of its next step.
     at_ns: f64,
     /// Start of its wait, if it waits.
     waits_since: Option<f64>,
@@ -302,8 +299,7 @@ pub struct Timed {
     pub received_ns: f64,
 }
 
-/// Simulates messages at a fixed rate between two spinning roles on one CPU, which alternate with every quantum
-/// regardless of their work.
+/// Simulates a fixed rate between two spinning roles on one CPU, which alternate every quantum whatever their work.
 pub fn paced_by_slices(
     flow: &Flow,
     every_ns: f64,
@@ -336,7 +332,6 @@ mod tests {
     use super::super::rng::Stream;
     use super::*;
 
-    /// Simulates a fixed rate.
     fn paced(
         flow: &Flow,
         every_ns: f64,
@@ -376,7 +371,6 @@ mod tests {
     fn random_work_meets_the_formula_of_a_line_with_a_bound() {
         for capacity in [1, 2, 8, 64] {
             for (producer, consumer) in [(1.0, 0.8), (0.8, 1.0), (1.0, 1.0)] {
-                // Rates are the inverse of the means.
                 let (lambda, mu) = (1.0 / producer, 1.0 / consumer);
                 let rho: f64 = lambda / mu;
                 let k = capacity as f64;

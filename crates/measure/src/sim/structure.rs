@@ -5,10 +5,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of simulated CPUs.
 pub const MAX_CPUS: usize = 4096;
 
-/// The structure of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Structure {
@@ -67,7 +65,6 @@ fn low_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CpuSet, D::Erro
     }
 }
 
-/// The numbering of the threads of a core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Siblings {
@@ -78,7 +75,6 @@ pub enum Siblings {
     Together,
 }
 
-/// The numbering of cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Numbering {
@@ -89,11 +85,9 @@ pub enum Numbering {
     RoundRobin,
 }
 
-/// The topology that the machine reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reported {
-    /// The true one.
     #[default]
     True,
     /// One last-level cache over single cores, as many guests report.
@@ -209,7 +203,6 @@ impl Structure {
         }
     }
 
-    /// The true topology.
     pub fn topology(&self) -> Topology {
         match self {
             Structure::Tree { levels, threads_per_core, siblings, numbering } => {
@@ -233,7 +226,6 @@ impl Structure {
         }
     }
 
-    /// The reported topology.
     pub fn reported(&self, how: Reported) -> Topology {
         match how {
             Reported::True => self.topology(),

@@ -16,7 +16,6 @@ use coretalk_model::latency::one_way::{Direction, OneWay};
 use coretalk_model::{CpuId, Home, Picos, Recording, Samples, Span, TrialFailure};
 use std::collections::BTreeMap;
 
-/// Time for which a neighbour stays busy.
 const SIBLING_PS: u64 = 50_000_000_000;
 /// Interval at which clocks, states and drift are updated inside a trial: they change over milliseconds.
 const UPDATE_NS: f64 = 250_000.0;
@@ -76,7 +75,6 @@ pub struct Trial<'a> {
     pub from: CpuId,
     pub to: CpuId,
     started: Picos,
-    /// Time since the trial began.
     pub elapsed_ns: f64,
     pub stalls: Stalls<'a>,
     pub contamination: Option<Contamination>,
@@ -88,9 +86,7 @@ pub struct Trial<'a> {
     /// Time of the next update of state and slowness.
     pub update_ns: f64,
     pub sibling_busy: bool,
-    /// Of both cores.
     clocks: [CpuClock<'a>; 2],
-    /// Additional drift of the pair.
     drift: Option<Wander>,
     /// The last used slice factors by home and state; spans of several kernels share a home.
     slices: [Option<(Home, usize, [f64; SLICES])>; 2],
@@ -237,9 +233,8 @@ impl<'a> Trial<'a> {
 
     /// One batch on each line of an aligned run, or on a part of it: the ticks of each.
     ///
-    /// Time-independent values are computed for all samples together, step by step; the time-dependent rest, little
-    /// more than a sum, one by one. That takes half as long as sample by sample, 300 million times in a map of 1,024
-    /// CPUs.
+    /// Time-independent values are computed for all samples together, the time-dependent rest, little more than a sum,
+    /// one by one: half the time of sample by sample, 300 million times in a map of 1,024 CPUs.
     fn run(
         &mut self,
         line_costs: &mut LineCosts<'_>,
@@ -255,7 +250,6 @@ impl<'a> Trial<'a> {
         let mut line = 0;
         while line < lines {
             let place = first + line as u32;
-            // Updates the state of the machine if due.
             line_costs.operation_ns(self, place);
             let operations = line_costs.run_ns(self, first);
             let (mut elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
@@ -349,7 +343,6 @@ impl<'a> Trial<'a> {
         held.ns + held.jump_ns
     }
 
-    /// Updates everything that changes with time.
     #[cold]
     pub fn update(&mut self) {
         let (sim, noise) = (self.sim, &self.sim.spec.noise);

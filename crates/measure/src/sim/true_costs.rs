@@ -7,8 +7,7 @@ use crate::kernel::Spin;
 use coretalk_model::{CpuId, Home, Level, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Slices of the last-level cache; an aligned run of as many lines hits each once (docs/probes/latency.md, "Lines and
-/// homes").
+/// Last-level cache slices; an aligned run of as many lines hits each once (docs/probes/latency.md, "Lines and homes").
 pub const SLICES: usize = 16;
 
 /// Keys of the kinds of hardware values, so that no two kinds share a value.
@@ -72,7 +71,6 @@ impl TrueCosts {
         }
     }
 
-    /// The true topology.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -122,7 +120,6 @@ impl TrueCosts {
         Home(self.topology.node_of(cpu).filter(|_| self.knows_nodes).unwrap_or(0))
     }
 
-    /// Whether the machine has this memory node.
     pub fn has_node(&self, home: Home) -> bool {
         match self.knows_nodes {
             true => self.topology.level(Level::Node).iter().any(|node| node.os_id == Some(home.0)),
@@ -149,7 +146,6 @@ impl TrueCosts {
         if from < to { 1.0 + skew } else { 1.0 - skew }
     }
 
-    /// Offset of this CPU's counter.
     pub fn offset_ns(&self, cpu: CpuId) -> f64 {
         self.offset_sd_ns * normal(hash([self.hardware, salt::OFFSET, u64::from(cpu.0)]))
     }
@@ -187,7 +183,6 @@ impl Shape {
             Structure::Tree { .. } | Structure::Groups { .. } => Shape::ByRelation,
             Structure::Hybrid { mixed_ns, .. } => Shape::Hybrid { mixed_ns: *mixed_ns },
             Structure::Mesh { width, height, near_ns, far_ns } => {
-                // From neighbours to opposite corners.
                 let steps = f64::from((width + height).saturating_sub(3).max(1));
                 Shape::Mesh { width: *width, near_ns: *near_ns, step_ns: (far_ns - near_ns) / steps }
             }

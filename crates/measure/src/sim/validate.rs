@@ -12,7 +12,6 @@ pub struct Fault {
     pub problem: String,
 }
 
-/// Shares of time or of samples.
 const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 /// Relative standard deviations: above, the log-normal approximation fails and factors approach zero.
 const SPREAD: RangeInclusive<f64> = 0.0..=0.2;

@@ -83,8 +83,7 @@ pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     }
 }
 
-/// Slowdown of a sibling's work by a waiting thread, in proportion to the share of its time spent on polls instead of
-/// pauses.
+/// Slowdown of a sibling by a waiting thread, in proportion to the share of time spent on polls instead of pauses.
 pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     let [low, high] = stage.sibling_factor();
     let most = (low + high) / 2.0;

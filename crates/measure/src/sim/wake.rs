@@ -13,8 +13,7 @@ pub struct WakeCost {
     pub waker_calls: f64,
     /// System calls from which the waiter has to return.
     pub waiter_calls: f64,
-    /// Time in nanoseconds for which a waiter polls before it sleeps; an earlier wake-up is a hot hand-off. Infinite if
-    /// it never sleeps.
+    /// Nanoseconds of polling before a sleep; an earlier wake-up is a hot hand-off. Infinite without sleeps.
     pub spins_ns: f64,
     /// Core cycles of arming and waking without a waiter.
     pub alone_cycles: f64,
@@ -33,8 +32,7 @@ pub struct WakeEvent {
     pub slept: bool,
 }
 
-/// Prices one wake-up without noise after a wait of `gap_ns`, between the waker's CPU and the CPU on which the waiter
-/// resumes.
+/// Prices one wake-up without noise after a wait of `gap_ns`, from the waker's CPU to the CPU on which the waiter runs.
 pub fn price(
     stage: &dyn Pricing<'_>,
     cost: &WakeCost,
@@ -79,13 +77,12 @@ pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64;
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// Weights of the positions relative to its waker at which a woken thread runs, among those that the mask contains. The
-/// waker does not move.
+/// Weights of the positions at which a woken thread runs relative to its waker, who stays; limited to those in the
+/// mask.
 pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 
-/// The CPU of a mask on which a woken thread runs: a position by [`PLACES`], then one of its CPUs with equal
-/// probability.
+/// The CPU on which a woken thread runs: a position by [`PLACES`], then one of its CPUs with equal probability.
 pub fn placed(stage: &mut dyn Pricing<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
     let topology = stage.topology();
     let there = |place: RanOn| -> Vec<CpuId> {

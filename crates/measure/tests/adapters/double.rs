@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 /// Longer than any test waits.
 const FOREVER: Duration = Duration::from_secs(600);
 
-/// The parameters of a pass.
 #[derive(Clone)]
 struct Pass {
     number: u64,
@@ -27,7 +26,6 @@ struct Pass {
     events: bool,
 }
 
-/// State shared by both roles.
 struct Shared {
     epoch: Instant,
     arrived: AtomicU64,
@@ -56,7 +54,6 @@ impl Shared {
     }
 }
 
-/// The results of a role.
 #[derive(Default)]
 struct Said {
     ns: u64,
@@ -371,7 +368,6 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     say(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
 }
 
-/// Answers with additions.
 fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     for (role, Said { share: [operations, begin, end], .. }) in said.iter().enumerate() {
         if role == 0 || misdeed != "missing-share" {
@@ -384,7 +380,7 @@ fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     say(&format!("count {made}\nsum {found}\ndone {}", pass.number));
 }
 
-/// Starts a process that has left its group, outlives its parents and would stay for ten minutes; with an optional name
+/// Starts a process that left its group, outlives its parents and would stay for ten minutes; optionally with a name
 /// instead of its environment.
 fn daemon(name: Option<String>) {
     let name = name.map(|name| CString::new(name).unwrap());

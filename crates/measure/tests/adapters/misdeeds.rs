@@ -69,12 +69,10 @@ const ALONE: [&str; 3] = [
     "what_is_missing_or_fails_is_named_and_leaves_nothing",
 ];
 
-/// The next item of an iterator shared by threads.
 fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     left.lock().unwrap().next()
 }
 
-/// Each misbehaviour, and its error message.
 const MISDEEDS: [(&str, &str); 34] = [
     ("mixes", "single operations where 1 were asked for"),
     ("sleeps-alone", "it did not do its part of them"),
@@ -212,7 +210,6 @@ fn a_process_without_its_environment_is_found_too() {
 }
 
 fn every_misdeed_has_a_sentence_and_leaves_nothing() {
-    // Checks mostly wait, so they run concurrently.
     let left = Mutex::new(MISDEEDS.iter());
     let checks = || {
         while let Some((misdeed, expected)) = next(&left) {

@@ -4,10 +4,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The allocations of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allocated {
-    /// Number of allocations.
     pub calls: u64,
     /// Allocated bytes, whether freed since or not; a reallocation counts in full.
     pub bytes: u64,

@@ -1,6 +1,5 @@
-//! Acceptance on simulated machines with known truth: over ten thousand cells each, with printed results. Each test
-//! takes seconds to minutes and is run by name (`--ignored --nocapture acceptance::`); shorter versions are part of the
-//! usual tests.
+//! Acceptance on simulated machines with known truth: over ten thousand cells each, with printed results. Run by name
+//! (`--ignored --nocapture acceptance::`, seconds to minutes); shorter versions are part of the usual tests.
 
 use crate::vocabulary::{Run, bad_cells, builtin, defaults, measure, measure_briefly, open, plan, toml};
 use coretalk_measure::session::latency::ResumedState;

@@ -1,5 +1,4 @@
-//! Comparisons of runs on one simulated machine: another seed must show no difference, and planted changes must be
-//! found.
+//! Comparisons of runs on one simulated machine: other seeds show no difference, and planted changes are found.
 
 use crate::is_acceptance;
 use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
@@ -13,7 +12,6 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
 use std::collections::BTreeMap;
 
-/// Results of comparing equal machines.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub pairs: u64,
@@ -56,7 +54,6 @@ fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
     }
 }
 
-/// Compares runs on equal machines with different seeds.
 pub fn alike(name: &str, pairs: u64) -> Tally {
     let mut tally = Tally { pairs, ..Tally::default() };
     for pair in 0..pairs {

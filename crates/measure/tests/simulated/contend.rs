@@ -78,8 +78,7 @@ fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &
 
 #[test]
 fn one_and_two_threads_cost_what_was_measured() {
-    // The measured guest, with its measured hop. Methods that call the kernel are omitted, since calls cost what the
-    // scenario says.
+    // The measured guest and hop, without methods that call the kernel, whose calls cost what the scenario says.
     let measured = "based_on = 'laptop-smt'\nlatency_ns.l3 = 27.6\ncore_clock.ghz = 3.67";
     let mut machine = open_toml(measured);
     for (method, alone_ns, together_ns, runs) in [

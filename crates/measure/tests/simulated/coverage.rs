@@ -1,6 +1,5 @@
-//! Coverage of the intervals of trials: the share of runs whose 95 % interval contains the truth, for each quantity of
-//! each trial in each state of the machine. Run by name (`--ignored --nocapture coverage::`); docs/evidence.md has the
-//! results.
+//! Coverage: the share of runs whose 95 % interval contains the truth, for each quantity of each trial in each state of
+//! the machine. Run by name (`--ignored --nocapture coverage::`); docs/evidence.md has the results.
 
 use crate::trials::{measure_from, settings};
 use crate::vocabulary::{builtin, toml};

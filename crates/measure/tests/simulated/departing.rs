@@ -1,6 +1,5 @@
 //! A lost CPU behaves as on Linux: threads on it are refused before it is reported offline, meanwhile it is missing
-//! from the cpuset, and concurrent work is delayed. It costs only the work that needs it. The same holds for a program
-//! without time left in the budget.
+//! from the cpuset, and concurrent work is delayed. It costs only the work that needs it; so does a lack of budget.
 
 use crate::trials::{Slots, settings_of};
 use crate::vocabulary::{Kept, Run, defaults, measure, open, toml};
@@ -19,7 +18,6 @@ use coretalk_model::{
     Topology, TrialFailure,
 };
 
-/// The lost CPU.
 const LEAVER: CpuId = CpuId(3);
 /// Time for which the system reports nothing, and usual time until which the CPU is only missing from the cpuset.
 const UNTOLD: Picos = Picos::from_ms(90);

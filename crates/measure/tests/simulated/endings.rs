@@ -99,7 +99,6 @@ fn round_trips_of_a_millisecond_overrun_no_budget() {
             settings.cpus.truncate(4);
             settings.budget = Picos::from_ms(4_000);
         });
-        // A twentieth of the budget, plus 100 ms.
         let most = Picos::from_ms(4_300);
         assert!(run.took <= most, "hops of {hop_us} µs: took {}, not {most}", run.took);
         let pilots = run.kept.trials(Purpose::Pilot);
@@ -153,7 +152,6 @@ fn stopped(base: &str, at_ms: u32, change: impl Fn(&mut LatencySettings)) -> Run
     run(toml(&format!("based_on = '{base}'\n[failures]\nstop_at_ms = {at_ms}")), 3, change)
 }
 
-/// Continues a run on a machine that is not stopped.
 fn resume(base: &str, seed: u64, settings: &LatencySettings, segments: &[&Kept]) -> Run {
     measure(open(builtin(base), seed), settings.clone(), Kept::resumed(segments))
 }
@@ -267,8 +265,7 @@ fn nothing_to_measure_is_refused_in_words() {
     );
 }
 
-/// A sink during which the user stops the run after the last measurement: before the analysis, or while the result is
-/// stored.
+/// A sink during which the user stops the run: before the analysis, or while the result is stored.
 struct Impatient {
     kept: Kept,
     stop: Stop,

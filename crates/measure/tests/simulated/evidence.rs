@@ -233,8 +233,7 @@ fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
         let doubted: Vec<_> =
             run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
         assert!(doubted.is_empty(), "seed {seed}: {doubted:?}");
-        // Five of 21 pairs are of other kinds: inference from latencies alone does not report them as exceptions of one
-        // kind.
+        // Five of 21 pairs are of other kinds, which latencies alone do not report as exceptions of one kind.
         let structure = infer(&observations(&run.result.maps[0])).unwrap();
         let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
         assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");

@@ -10,7 +10,6 @@ use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Home, Level, Matrix, Picos};
 use std::collections::BTreeSet;
 
-/// The groups found on machines that report all CPUs as equal.
 fn groups_found(scenario: &str, bad_share: f64, seed: u64) -> Vec<Vec<CpuSet>> {
     let text = format!("based_on = '{scenario}'\nreported = 'nothing'\n[noise]\nbad_share = {bad_share}");
     let run = run(toml(&text), seed, |_| ());
@@ -95,7 +94,6 @@ fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec
     (told, untold)
 }
 
-/// A part of a structure that is not true of the machine.
 fn fault(structure: &Structure, name: &str, told: &[Vec<CpuSet>], untold: &[CpuSet]) -> Option<String> {
     let wrong = structure.levels.iter().any(|level| !told.contains(&level.groups));
     // A group with a single CPU outside may be the rest of a level with many disturbances.

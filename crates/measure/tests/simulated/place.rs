@@ -8,7 +8,6 @@ use coretalk_model::place::{
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
 
-/// Simulated time, enough for everything.
 const HOUR: Picos = Picos::from_ms(3_600_000);
 
 /// Every workload whose threads have CPUs of their own; all of them have a simulated cost.
@@ -27,8 +26,7 @@ fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
     headlines
 }
 
-/// By workload: the relative difference of the second placement from the first, as found and in truth, with the
-/// outcome.
+/// By workload: the relative difference of the second placement, as found and in truth, with the outcome.
 fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload, f64, f64, Outcome)> {
     let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 3);
     let placements = presets.map(|preset| derive(preset, machine.topology(), threads).unwrap()).to_vec();
@@ -192,8 +190,7 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
     }
 }
 
-/// Checks the reasons for every winner of every workload on every two placements of a machine; counts winners with and
-/// without.
+/// Checks the reasons for every winner on every two placements of a machine; counts winners with and without.
 fn reasons_of(scenario: &str, threads: usize, seed: u64) -> (usize, usize) {
     let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), seed);
     let presets =
@@ -279,7 +276,6 @@ fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
     let crossings = |level, mine, theirs, of| {
         Why::Could(vec![Reason::Crossings { level, communication: Communication::Round, mine, theirs, of }])
     };
-    // The same CPUs in another order.
     let found = why_ring("chiplet-16-smt", [Preset::AcrossL3, Preset::Spread], 6);
     assert_eq!(found, crossings(Level::L3, 2, 6, 6));
     let found = why_ring("arm-coarse-clock", [Preset::Compact, Preset::Spread], 4);

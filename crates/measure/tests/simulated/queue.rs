@@ -1,5 +1,4 @@
-//! Runs of queues on simulated machines: their durations and predictions, and the savings of concurrent trials, which
-//! must not change results.
+//! Runs of queues on simulated machines: durations, predictions, and concurrent trials, which must not change results.
 
 use crate::trials::{all_cpus, measure, open, open_toml, pass, settings_of};
 use coretalk_measure::pricing::Pricing;
@@ -78,8 +77,7 @@ fn a_machine_of_192_cpus_is_sampled_within_five_minutes() {
     assert!(result.trials.iter().all(|trial| trial.passes >= 8));
 }
 
-/// Messages per second of `semaphore-slim` on one CPU, inside an L3 and across: from the machine's costs of lines,
-/// switches and wake-ups alone.
+/// Messages/s of `semaphore-slim` on one CPU, inside an L3 and across, from the costs of lines, switches and wake-ups.
 fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
     let mut machine = open("chiplet-16");
     let [one, inside, across] = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
@@ -100,9 +98,8 @@ fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
         let found = slim_per_s("1,10,100,1000", payload);
         let [at_1, _, at_100, at_1000] = [found[0], found[1], found[2], found[3]];
         println!("{payload}: one CPU, inside, across: {found:.0?}");
-        // With one slot a single CPU is slowest, after pairs on two dies. Measured pairs on two dies were about five
-        // times as slow as on one; here lines take 85 ns across and 18 ns inside, a factor of 4.7, and part of a
-        // hand-off is no line transfer.
+        // With one slot a single CPU is slowest, after pairs on two dies. Those measured about five times as slow as
+        // pairs on one; here lines take 85 ns across and 18 ns inside, 4.7 times, and a hand-off is more than lines.
         let [one, inside, across] = at_1;
         assert!(one < across && across < inside, "{payload}, 1: {at_1:?}");
         assert!((2.5..4.7).contains(&(inside / across)), "{payload}, 1: {}", inside / across);

@@ -1,5 +1,4 @@
-//! Runtimes on simulated machines: twins at their stated factor, processes as the outer unit, and passes that alternate
-//! with those of this program.
+//! Runtimes on simulated machines: twins at their stated factor, processes as outer unit, and alternating passes.
 
 use crate::trials::{measure_from, open, settings};
 use coretalk_measure::probes;
@@ -10,7 +9,6 @@ use coretalk_model::series::{Observed, Parameters, SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Picos};
 use std::collections::BTreeSet;
 
-/// The true result of a trial.
 fn truth(probe: &str, parameters: Parameters, placement: &[CpuId], ms: f64) -> Observed {
     let machine = open("chiplet-16");
     let probe = probes::series_by_id(probe).unwrap();
@@ -46,8 +44,7 @@ fn every_twin_exists_and_takes_its_factor_longer() {
                 let number = median.or(numbers.values.get(name).copied());
                 (number.unwrap_or_else(|| panic!("{what} has no {name}: {observed:?}")), observed)
             };
-            // The native trial gets the span in which the twin does as much, so that both include the start of a pass
-            // equally.
+            // The native trial gets the span in which the twin does as much, so that both start equally.
             let (slower, observed) = of(twin.external, 20.0);
             let (native, _) = of(twin.native, 20.0 / twin.factor);
             let ratio = if name == "messages_per_s" { native / slower } else { slower / native };

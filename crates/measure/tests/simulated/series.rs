@@ -82,8 +82,7 @@ fn the_seed_decides_everything() {
     assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);
 }
 
-/// Every number that a probe reports and every parameter of its trials is declared by it, and probes that share a
-/// parameter declare it equally.
+/// Probes declare every number that they report and every parameter, equally if they share it.
 #[test]
 fn what_probes_say_is_declared() {
     let mut machine = open("chiplet-16-smt");

@@ -14,7 +14,6 @@ use coretalk_model::series::{
 use coretalk_model::stats::median;
 use std::collections::BTreeMap;
 
-/// A run of a probe, with its passes and the machine that knows the truth.
 struct Run {
     machine: SimMachine,
     settings: SeriesSettings,
@@ -58,7 +57,6 @@ fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize
     states
 }
 
-/// Counts of planted and found states.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
@@ -113,7 +111,6 @@ impl Tally {
     }
 }
 
-/// Probes with their options and budgets in seconds.
 fn probes_and_budgets() -> [(&'static str, Parameters, u64); 7] {
     let queue = Parameters::default().with("queue", "semaphore,spsc").with("capacity", "1,100");
     [

@@ -18,7 +18,6 @@ pub fn open(scenario: &str) -> SimMachine {
     opened(SimMachine::open(vocabulary::builtin(scenario), 1))
 }
 
-/// The machine of a scenario file.
 pub fn open_toml(text: &str) -> SimMachine {
     opened(SimMachine::open(vocabulary::toml(text), 1))
 }
@@ -47,7 +46,6 @@ pub fn trials(machine: &dyn Machine, probe: &str, options: &Parameters) -> Vec<T
     all.filter(|trial| machine.lacks(probe, trial).is_none()).collect()
 }
 
-/// The result of one pass.
 pub fn pass(machine: &mut SimMachine, spec: &TrialSpec, ms: u64, key: u64) -> Observed {
     let (options, probe) = (Parameters::default(), probes::series_by_id(&spec.probe).unwrap());
     let order = TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key, process: 0 };
@@ -88,7 +86,6 @@ pub fn settings_of(
     }
 }
 
-/// Settings for a probe over all CPUs, with a pair of each relation, at ± 2 %.
 pub fn settings(machine: &dyn Machine, probe: &str, options: Parameters, budget_s: u64) -> SeriesSettings {
     let cpus = all_cpus(machine);
     let pairs = representative_pairs(machine.topology(), &cpus);

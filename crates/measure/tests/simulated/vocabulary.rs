@@ -1,5 +1,4 @@
-//! Helpers for these tests: a scenario is measured through the whole session, and the result is compared with the truth
-//! of the simulated machine.
+//! Helpers for these tests: they measure scenarios through the whole session and compare results with the truth.
 
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::session::latency::{self, Ended, PlanReport, ResumedState};
@@ -18,7 +17,6 @@ use std::cell::Cell as Shared;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// A sink that keeps everything in memory.
 #[derive(Debug, Default, Clone)]
 pub struct Kept {
     pub rounds: Vec<RecordedRound>,
@@ -72,7 +70,6 @@ impl Kept {
         self.rounds.iter().filter(|round| round.purpose == purpose).map(|round| round.trials.len()).sum()
     }
 
-    /// Trials by purpose, cell and pass; none may be repeated.
     pub fn visits(&self) -> BTreeMap<(Purpose, u32, u32), u32> {
         let mut visits = BTreeMap::new();
         for round in &self.rounds {
@@ -84,7 +81,6 @@ impl Kept {
     }
 }
 
-/// The result of a run, with its machine.
 pub struct Run {
     pub result: LatencyResult,
     pub ended: Ended,
@@ -105,7 +101,6 @@ impl Run {
             .collect()
     }
 
-    /// The kernel of the first map.
     pub fn kernel(&self) -> &'static Kernel {
         kernel_by_id(self.result.maps[0].kernel.as_str()).unwrap()
     }
@@ -128,7 +123,6 @@ impl Run {
             .collect()
     }
 
-    /// The list of cells.
     pub fn pairs(&self) -> Vec<[CpuId; 2]> {
         cells(self.machine.topology(), &self.settings)
     }
@@ -150,12 +144,10 @@ pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
     machine
 }
 
-/// The default settings of the command line.
 pub fn defaults(machine: &SimMachine, seed: u64) -> LatencySettings {
     LatencySettings { seed, ..LatencySettings::of(machine.allowance().cpuset.iter().collect()) }
 }
 
-/// Measures a scenario with changed default settings.
 pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {
     let machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
@@ -191,7 +183,6 @@ fn measure_into(
     Run { result, ended, kept: Kept::default(), machine, settings, took, bad }
 }
 
-/// Tracks the phase of a run.
 struct Phases(Rc<Shared<Purpose>>);
 
 impl Observer for Phases {
@@ -261,7 +252,6 @@ impl Machine for Watched {
     }
 }
 
-/// The plan for a scenario with changed default settings.
 pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> PlanReport {
     let mut machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);

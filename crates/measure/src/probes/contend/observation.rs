@@ -7,14 +7,12 @@ use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram, TickRate};
 
-/// The observation of one thread.
 #[derive(Debug, Default)]
 pub struct Observation {
     /// Additions from start to end, including those before and after the window.
     pub added: u64,
     /// Uninterrupted runs of additions by this thread, from start to end.
     pub runs: u64,
-    /// Whether the order of additions is known.
     pub ordered: bool,
     /// Operations in the window, including reads.
     pub operations: u64,
@@ -22,18 +20,14 @@ pub struct Observation {
     pub window: [u64; 2],
     /// Operations in each millisecond of the window.
     pub parts: Vec<u32>,
-    /// CPU time in the window.
     pub cpu_ns: Option<u64>,
-    /// Voluntary and involuntary context switches in the window.
     pub switches: Option<[u32; 2]>,
     /// Acquisition times, in the phase that times them.
     pub acquire: Option<Tally>,
 }
 
-/// Memory at the end of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Final value of the number.
     pub total: u64,
     /// Whether all other invariants held.
     pub sound: bool,

@@ -29,8 +29,7 @@ use std::hint::black_box;
 
 /// Extra time of a pass before it is given up, since threads that spin on shared CPUs hand off once per quantum.
 const PATIENCE: Picos = Picos::from_ms(5_000);
-/// Additional patience per thread on the most crowded CPU: about ten quanta of 3 ms, in which each thread starts with
-/// the others, works and leaves.
+/// Additional patience per thread on the most crowded CPU: about ten quanta of 3 ms.
 const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
 /// Share of a pass for the phase that times acquisitions.
 const STAMPED_SHARE: f64 = 0.25;
@@ -98,12 +97,14 @@ fn with<T: Task>(method: MethodKind, task: T) -> T::Output {
 
 /// One pass with any counter.
 pub struct Pass<'a> {
+    /// Threads of the trial.
     pub context: &'a TrialContext<'a>,
+    /// Parameters of the trial.
     pub config: Config,
+    /// Length of the pass.
     pub span: Picos,
 }
 
-/// The timing of one phase.
 struct Plan {
     sections_ticks: [f64; 2],
     warm_ticks: u64,
@@ -112,12 +113,10 @@ struct Plan {
     part_ticks: u64,
 }
 
-/// State shared by the threads.
 #[derive(Default)]
 struct Shared {
     /// Steps of the critical and the parallel section, calibrated by the first thread.
     steps: Apart<[AtomicU64; 2]>,
-    /// Number of threads whose windows are over.
     over: Apart<AtomicU64>,
 }
 
@@ -129,6 +128,7 @@ impl Task for Pass<'_> {
 }
 
 impl Pass<'_> {
+    /// Performs the pass with this counter.
     pub fn perform<C: Counter>(&self) -> Result<Observed, TrialFailure> {
         let rate = self.context.rate();
         let (plain, memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
@@ -143,7 +143,6 @@ impl Pass<'_> {
         Ok(observed)
     }
 
-    /// Threads on the most crowded CPU.
     fn crowd(&self) -> u64 {
         let mut threads: BTreeMap<CpuId, u64> = BTreeMap::new();
         for &cpu in self.context.cpus() {
@@ -246,7 +245,6 @@ fn act<C: Counter, const STAMPED: bool>(
     Ok(observation)
 }
 
-/// The working state of a thread.
 struct Hand<'a, 'b, C: Counter + 'a> {
     role: &'a RoleContext<'b>,
     counter: &'a C,

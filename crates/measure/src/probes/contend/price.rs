@@ -66,8 +66,7 @@ pub fn cost(method: MethodKind) -> ContendCost {
         // 4.5, 68; runs of 4.2.
         MethodKind::ReadersWriter => ContendCost { disturbed: 0.9, alone_cycles: 16.5, ..sleep },
         MethodKind::StdMutex => sleep,
-        // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word has changed by the time the kernel
-        // checks it.
+        // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word changes before the kernel checks it.
         MethodKind::PthreadMutex => ContendCost {
             disturbed: 0.38,
             looks_ns: 500.0,
@@ -143,7 +142,6 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     for (role, (&busy_ns, &sleeps)) in plain.busy_ns.iter().zip(&plain.sleeps).enumerate() {
         stage.spend(role, busy_ns, sleeps as u32);
     }
-    // Readers add nothing.
     let made = (observed.numbers.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
     let lost = match config.method.kind {
         // A thread that wants the line while another adds reads the value that is about to be replaced, so one of the

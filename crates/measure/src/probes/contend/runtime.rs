@@ -6,7 +6,6 @@ use coretalk_model::TickRate;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 
-/// Converts a runtime's pass, with the definitions of this program's own methods.
 pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     let of = |share: &RoleShare| Observation {

@@ -113,7 +113,6 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(trials)
 }
 
-/// Splits a list without duplicates.
 fn list<'a>(option: &'static str, text: &'a str) -> Result<Vec<&'a str>, RequestError> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     match items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)) {

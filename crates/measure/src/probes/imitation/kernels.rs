@@ -12,8 +12,7 @@ use coretalk_model::KernelId;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// nviennot/core-to-core-latency, benchmark 1: a flag, compare-exchanged back and forth without a pause; the clock side
-/// moves second.
+/// nviennot/core-to-core-latency, benchmark 1: a flag compare-exchanged without a pause; the clock side moves second.
 pub static CORE_TO_CORE_LATENCY: Kernel = Kernel::ping_pong(
     ("as:core-to-core-latency", "imitation"),
     &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
@@ -40,8 +39,7 @@ pub static MULTICHASE: Kernel = Kernel {
     symbol: "imitation",
 };
 
-/// rigtorp/c2clat: a line for each direction, polled with loads and written with stores; both words are reset before
-/// each sample.
+/// rigtorp/c2clat: a line for each direction, polled with loads; both words are reset before each sample.
 pub static C2CLAT: Kernel = Kernel::ping_pong(
     ("as:c2clat", "imitation"),
     &[clock_side::<TwoLines>, other_side::<TwoLines>],
@@ -68,7 +66,6 @@ pub static COHERENCY_LATENCY: Kernel = Kernel::ping_pong(
 /// One trip from the side with the clock and from the other side. For every tool the clock side sees the partner's last
 /// move of each trip, so no line is left while the partner still has a turn on it.
 trait Exchange {
-    /// Lines per place.
     const LINES: usize;
 
     /// State of the clock side's wait, if it needs more than a function.
@@ -86,7 +83,6 @@ trait Exchange {
         guard: &Guard<'_>,
     ) -> Result<(), Halt>;
 
-    /// The other side's part.
     fn other_side(place: &[&Line], trip: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 }
 
@@ -136,8 +132,7 @@ impl Exchange for TwoLines {
     type Waiter = StackPointer;
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool. The partner is past its last store (its number has been seen) and waits for the next
-        // number.
+        // SeqCst as in the tool. The partner is past its last store (its number was seen) and waits for the next one.
         place[0].words[0].store(0, SeqCst);
         place[1].words[0].store(0, SeqCst);
     }
@@ -193,8 +188,7 @@ fn exchange<W: WaitAction>(
 
 #[inline(always)]
 fn succeed(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-    // Acquire and Release pair with each other across the sides. The tool uses plain `volatile` accesses, which are the
-    // same instructions on x86.
+    // Acquire and Release pair across the sides. The tool's plain `volatile` accesses are the same instructions on x86.
     spin_until(word, expected, guard)?;
     word.store(expected + 1, Release);
     Ok(())

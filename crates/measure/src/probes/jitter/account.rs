@@ -9,7 +9,6 @@ use coretalk_model::series::Observed;
 /// Maximum duration of an interrupt, unless the machine was descheduled meanwhile.
 const MAX_INTERRUPT_NS: f64 = 200_000.0;
 
-/// The gaps of one CPU in one pass.
 #[derive(Debug)]
 pub struct Account {
     gaps: Tally,
@@ -21,7 +20,6 @@ pub struct Account {
     others: Vec<u64>,
     /// Observed ticks, including counter reads.
     pub watched: u64,
-    /// Counter reads.
     pub polls: u64,
     /// Ticks spent on recording, which are neither gaps nor observed time.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only a thread that is pinned counts"))]
@@ -37,7 +35,6 @@ const MAX_SWITCHES: usize = 10_000;
 const MIN_STOP_NS: f64 = 1e6;
 
 impl Account {
-    /// An empty account with all memory allocated.
     pub fn new() -> Account {
         Account {
             gaps: Tally::new(),

@@ -34,7 +34,6 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field for a trial's neighbours: all CPUs but the first two.
     pub fn of(cpus: &[CpuId]) -> Field {
         let neighbours = cpus.len().saturating_sub(2).max(1);
         let set: CpuSet = cpus.iter().copied().collect();
@@ -114,8 +113,7 @@ fn pass_on(
         let mut left = false;
         role.wait_until(|| {
             left = over();
-            // AcqRel: each turn is handed off with whatever was written before it. Only the parity says whose turn it
-            // is.
+            // AcqRel: each turn is handed off with whatever was written before it. Only the parity says whose it is.
             left || line.compare_exchange(mine, 1 - mine, AcqRel, Acquire).is_ok()
         })?;
         if left {

@@ -22,7 +22,6 @@ const FEWEST: u64 = 3;
 /// Relative variation of an idle gap, to avoid synchronisation with periodic events.
 const JITTER: f64 = 0.25;
 
-/// Performs one pass with an idle gap.
 pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let rate = context.rate();
     let word = Word::default();
@@ -74,16 +73,12 @@ fn ask_after_gaps(
 const LOAD_PATIENCE: Picos = Picos::from_ms(10_000);
 /// Round trips per batch: 2 µs at 36 ns each, so that the clock is less than a hundredth.
 const BATCH: u64 = 64;
-/// Warm-up batches.
 const WARM: u32 = 4;
 
-/// State shared by the pair and its neighbours.
 #[derive(Debug, Default)]
 struct Shared {
     word: Word,
-    /// Number of working neighbours.
     working: Apart<AtomicU64>,
-    /// 1 once the pair has finished.
     over: Apart<AtomicU64>,
 }
 

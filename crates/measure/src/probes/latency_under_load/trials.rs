@@ -37,6 +37,7 @@ impl Load {
     /// Every load, in report order.
     pub const ALL: [Load; 4] = [Load::Nothing, Load::Compute, Load::Stream, Load::PingPong];
 
+    /// The parameter value.
     pub fn name(self) -> &'static str {
         match self {
             Load::Nothing => "none",
@@ -64,7 +65,6 @@ impl NeighbourCpus {
         }
     }
 
-    /// The neighbours of a pair among the selected CPUs.
     fn cpus(self, topology: &Topology, cpus: &[CpuId], [a, b]: [CpuId; 2]) -> Vec<CpuId> {
         let others = cpus.iter().copied().filter(|cpu| ![a, b].contains(cpu));
         let near = |level: Level| -> CpuSet {

@@ -1,5 +1,4 @@
-//! [`Word`]: one word that two threads change in turn, the asking thread to odd and the answering thread to even
-//! values.
+//! [`Word`]: a word that two threads change in turn, the asking one to odd and the answering one to even values.
 
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
@@ -10,7 +9,6 @@ use crate::trial_context::RoleContext;
 /// Value after the last turn.
 const END: u64 = u64::MAX;
 
-/// A word on lines of its own.
 #[derive(Debug, Default)]
 pub struct Word(Apart<AtomicU64>);
 
@@ -23,14 +21,12 @@ impl Word {
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 
-    /// Whether a turn has come, tested with an exchange of equal values: the same transaction as a hand-off, but no
-    /// turn is given away.
+    /// Whether a turn has come, tested with an exchange of equal values: the transaction of a hand-off, without one.
     #[inline]
     pub fn is_at(&self, turn: u64) -> bool {
         self.turn(turn, turn)
     }
 
-    /// Makes this turn the last; returns false if the word was not at it.
     pub fn end(&self, turn: u64) -> bool {
         self.turn(turn, END)
     }
@@ -105,8 +101,7 @@ mod loomed {
             let answering = loom::thread::spawn(move || {
                 let mut turn = 1;
                 loop {
-                    // The poll is also the answer, so the data that the answer publishes is written only after the next
-                    // poll.
+                    // The poll is also the answer, so the published data is written only after the next poll.
                     match theirs.word.reply(turn) {
                         Some(Reply::Given) => turn += 2,
                         Some(Reply::Over) => break,

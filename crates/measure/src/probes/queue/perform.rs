@@ -48,8 +48,7 @@ fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
 /// Skips the memory check below this size.
 const LARGE_BYTES: u64 = 64 << 20;
 
-/// The reason why a queue is too large: half of the free memory is reserved for the rest of this process and the
-/// machine.
+/// The reason why a queue is too large: half of the free memory is left for this process and the machine.
 fn too_large(name: &str, config: &Config, room: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
@@ -74,14 +73,12 @@ enum Observation {
     Received(Box<Received>, Spent),
 }
 
-/// CPU time and context switches of a role, from the barrier to its end.
 #[derive(Default)]
 struct Spent {
     cpu_ns: Option<u64>,
     switches: Option<[u32; 2]>,
 }
 
-/// A role ready to start.
 enum Waiting {
     Produces(Produce),
     Consumes(Consume),
@@ -218,9 +215,8 @@ fn observed(
     Ok(observed)
 }
 
-/// Whether the sides handed off only at the ends of quanta, by the system's counts of context switches; where these are
-/// missing or there are several threads on a side, by the kind of queue. Of several threads on a side some may always
-/// be able to continue.
+/// Whether the sides handed off only at the ends of quanta, by the system's counts of context switches; without counts
+/// or with several threads on a side, some of which may always be able to continue, by the kind of queue.
 fn hangs_on_slices(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
     let (polls, capacity) = (config.kind.waits == Waits::Awake, config.capacity as u64);
     match switches.filter(|_| config.sides == [1, 1]) {

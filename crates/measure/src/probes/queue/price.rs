@@ -14,8 +14,7 @@ use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::ANALYSES;
 
-/// The cost of one message in machine events: assumptions of the right kind, about a desktop CPU at 4 GHz, not
-/// validated by measurements.
+/// The cost of a message in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
 pub struct Price {
     /// Instruction time of producer and consumer together.
     pub own_ns: f64,
@@ -56,8 +55,7 @@ pub fn price(config: &Config, hint_ns: f64) -> Price {
         QueueKind::Spsc | QueueKind::Rtrb => {
             Price { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
         }
-        // No index: only the lines of the messages move. Measured: 2.3 ns per message at 1,024 slots (docs/evidence.md,
-        // "Queues").
+        // No index, only message lines. Measured: 2.3 ns per message at 1,024 slots (docs/evidence.md, "Queues").
         QueueKind::Slots => Price { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
         QueueKind::SyncChannel | QueueKind::Crossbeam => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
         QueueKind::ArrayQueue => Price { own_ns: 10.0, ..plain },
@@ -91,7 +89,6 @@ const MIDDLE: [f64; 2] = [0.1, 0.9];
 const LAPS: u64 = 3;
 /// Maximum simulated messages of a pass at a fixed rate.
 const MAX_PACED: u64 = 20_000;
-/// Scheduler quantum.
 pub const SLICE_NS: f64 = 3e6;
 
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
@@ -101,7 +98,6 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let costs = stage.costs();
     let (price, transfer_ns) = (price(&config, costs.hint_ns), stage.transfer_ns(from, to));
     let waker_ns = costs.syscall_ns + costs.wake_ns / 3.0;
-    // The line of a message moves with all messages on it.
     let message_lines = config.payload.bytes() as f64 / 64.0;
     let message_ns = payload_ns(config.payload).map(|payload_ns| {
         payload_ns
@@ -209,7 +205,6 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     };
     let per_ns =
         (to_there.messages - from_there.messages) as f64 / (to_there.elapsed_ns - from_there.elapsed_ns);
-    // Hold-ups of a CPU add to the time.
     observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
     note(stage, &config, &passed, times, &mut observed);
     if flow.one_cpu && config.kind.waits == Waits::Awake {
@@ -218,24 +213,20 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     Ok(observed)
 }
 
-/// How the messages of a pass are simulated.
 struct Course {
     flow: Flow,
     /// Step-by-step simulation for `semaphore-slim` between two CPUs.
     slim: Option<SlimFlow>,
     /// Cost of one unit (a message or a whole batch) for producer and consumer.
     by_itself: [f64; 2],
-    /// Messages per unit.
     unit: u64,
 }
 
 /// The due times of messages at a fixed rate.
 struct Pacing {
-    /// Time between messages.
     every_ns: f64,
     /// Messages per batch, which is sent when its last message is due.
     batch: u64,
-    /// Whether batches were requested.
     is_listed: bool,
 }
 

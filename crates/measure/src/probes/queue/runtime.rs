@@ -10,7 +10,6 @@ use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 
-/// The work order of a runtime for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let payload = spec.parameters.text("payload").unwrap_or("u64");
     let payload = match catalogue::Payload::parse(payload)? {
@@ -32,7 +31,6 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     })
 }
 
-/// Converts a runtime's pass into a result.
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     let capacity = spec.parameters.number("capacity").map_or(1, |capacity| capacity as u64);

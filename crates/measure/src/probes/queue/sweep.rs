@@ -8,8 +8,7 @@ pub const RATES: usize = 21;
 /// read the clock for each message do not reach the maximum.
 const DEFAULT: [f64; 2] = [1e4, 1e8];
 
-/// Parses a sweep into rates in equal ratios, including both ends; `auto`, or two numbers of messages per second:
-/// `10000..1000000`.
+/// Parses `auto` or `10000..1000000` (messages per second) into rates in equal ratios, including both ends.
 ///
 /// # Errors
 /// [`RequestError::OutOfRange`] if the first is not below the second.

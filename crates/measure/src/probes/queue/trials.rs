@@ -9,11 +9,8 @@ use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
 
-/// Default queues.
 const QUEUES: &str = "semaphore-slim,semaphore,spsc";
-/// Default queues for batches.
 const QUEUES_IN_BATCHES: &str = "spsc,slots";
-/// Default queues for several producers or consumers.
 const QUEUES_OF_SEVERAL: &str = "mutex,array-queue,crossbeam";
 /// Default capacities.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
@@ -31,8 +28,8 @@ pub const REPRESENTATIVES: usize = 12;
 /// Additional random pairs that test whether the representatives are typical: if none of 60 is an outlier, at most one
 /// pair in twenty is, at 95 % confidence (the rule of three: 3 / 60).
 pub const VERIFIED: usize = 60;
-/// Maximum trials: at the shortest pass they take a minute. All pairs of 16 CPUs with the default queues and capacities
-/// are 3,840 trials.
+/// Maximum trials: a minute at the shortest pass. All pairs of 16 CPUs with the default queues and capacities are
+/// 3,840.
 const MAX_TRIALS: usize = 4_000;
 
 /// The parsed parameters of one trial.
@@ -81,8 +78,8 @@ impl Config {
     }
 }
 
-/// Whether a trial may run while others run. Several producers or a fixed rate depend on more than a pair, and batches
-/// are few trials.
+/// Whether a trial may run while others run. Several producers or a fixed rate depend on more than a pair, and trials
+/// of batches are few.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::of(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
@@ -97,7 +94,6 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     }
 }
 
-/// The trials of a request, in report order.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options;
     let list = |name: &str, default: &'static str| -> Vec<String> {
@@ -203,7 +199,6 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(shapes.iter().flat_map(|shape| placements.iter().map(|cpus| trial(shape, cpus))).collect())
 }
 
-/// Numbers of ends on a side: one number or a list.
 fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestError> {
     let listed = options.text(side).map(|list| list.split(',').map(str::trim).collect::<Vec<_>>());
     let Some(listed) = listed else { return Ok(vec![options.number(side).unwrap_or(1.0) as usize]) };
@@ -221,7 +216,6 @@ fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestE
     listed.iter().map(count).collect()
 }
 
-/// Batch sizes: one number or a list.
 fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
     let listed: Vec<&str> = list.split(',').map(str::trim).collect();
     if let Some((_, twice)) = listed.iter().enumerate().find(|(index, item)| listed[..*index].contains(item))
@@ -236,7 +230,6 @@ fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
     listed.iter().map(count).collect()
 }
 
-/// Checks that these queues support these batches.
 fn batches_fit<'a>(
     batches: &[u64],
     kinds: impl Iterator<Item = (&'a str, &'static Kind)>,

@@ -12,10 +12,8 @@ pub const LEAD_IN: u64 = 2;
 const FIRST_BATCH: u64 = 16;
 const MAX_BATCH: u64 = 1 << 16;
 
-/// The plan of one pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Time on each line.
     pub spell_ticks: u64,
     /// Uncounted time on the first line.
     pub warm_up_ticks: u64,
@@ -27,29 +25,21 @@ pub struct Plan {
     pub batch_ticks: u64,
 }
 
-/// Position of the clock reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// In every trip.
     Inside,
-    /// Around many trips.
     Outside,
 }
 
-/// Counts of the leading role.
 #[derive(Debug, Default)]
 pub struct Led {
-    /// Timed trips.
     pub trips: u64,
     /// All trips, including warm-up and lead-in.
     pub all_trips: u64,
-    /// Total time of the timed trips, including the loop.
     pub ticks: u64,
-    /// Polls in all trips.
     pub polls: u64,
 }
 
-/// Counts of the following role.
 #[derive(Debug, Default)]
 pub struct Followed {
     /// Hand-offs in the right order.
@@ -103,8 +93,8 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     Ok(led)
 }
 
-/// A sample is one round trip and one pair of reads; recording and the second read are outside the sample but inside
-/// the loop (Tene, "GilExamples").
+/// A sample is one round trip and one pair of reads; recording and the second read are in the loop, but not in the
+/// sample (Tene, "GilExamples").
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
 fn timed<S: Strategy, const WAKES: bool>(

@@ -23,8 +23,7 @@ use std::sync::OnceLock;
 
 /// Lines to draw from: 64 page frames.
 const LINES: usize = 4096;
-/// Lines used in succession per pass: the address of a line changes its cost by a third (docs/evidence.md, "Machine and
-/// effects").
+/// Lines used per pass: the address of a line changes its cost by a third (docs/evidence.md, "Machine and effects").
 const SPELLS: usize = 16;
 /// Warm-up of a pass: this, or a tenth of a short pass.
 const WARM_UP: Picos = Picos::from_ms(5);
@@ -52,7 +51,6 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     Ok(observed)
 }
 
-/// Role 0 with a strategy.
 struct Lead<'a> {
     lines: &'a [&'a Turn],
     role: &'a RoleContext<'a>,
@@ -78,7 +76,6 @@ impl Task for Lead<'_> {
     }
 }
 
-/// Role 1 with a strategy.
 struct Follow<'a> {
     lines: &'a [&'a Turn],
     role: &'a RoleContext<'a>,
@@ -199,7 +196,6 @@ fn trips(
     Ok(observed)
 }
 
-/// The drawn lines in order of use.
 fn drawn(key: u64, spells: usize) -> Vec<usize> {
     let mut lines: Vec<usize> = (0..LINES).collect();
     Key::of(&[key]).shuffle(&mut lines);

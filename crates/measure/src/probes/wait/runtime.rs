@@ -10,7 +10,6 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Flag, Histogram};
 
-/// The work order of a runtime for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let (operation, events) = match Mode::of(spec)? {
         Mode::Timed => (Operation::Wait, Events::Each),
@@ -28,7 +27,6 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     Ok(RuntimeWork { operation, events, most })
 }
 
-/// Converts a runtime's pass into a result.
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     observed.count(names::SAMPLES, pass.count);

@@ -62,12 +62,9 @@ pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
 
 /// Minimum duration of a batch of calls: a pair of clock reads is below 1 % of it.
 const BATCH_NS: f64 = 5_000.0;
-/// Maximum calls per batch.
 const MAX_BATCH: u64 = 1 << 12;
-/// Maximum pairs of clock reads per pass.
 const CLOCK_READS: u64 = 1_000_000;
 
-/// Times batches of calls of a strategy's action.
 pub struct Calls<'a> {
     pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
@@ -93,7 +90,6 @@ impl Task for Calls<'_> {
                 }
                 let ended = counter::stop();
                 if ended - began < batch_ticks && batch < MAX_BATCH {
-                    // Too short for a measurement: warm-up.
                     batch *= 2;
                 } else {
                     means.push((ended - began) as f64 / batch as f64);

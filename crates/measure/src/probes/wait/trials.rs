@@ -200,7 +200,6 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         sides.push(pair);
     }
     let pairs = match (request.pairs, request.cpus) {
-        // With a single CPU both roles share it.
         ([], &[only]) => vec![[only, only]],
         (pairs, _) => pairs.to_vec(),
     };

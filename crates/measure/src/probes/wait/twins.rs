@@ -12,8 +12,8 @@ const SLEEPS: &[Kind] = &[Kind::Wait, Kind::Alternate];
 /// What they perform with their clocks.
 const CLOCK: &[Kind] = &[Kind::Clock];
 
-/// The twins. Warm compiled loops are as fast as ours: round trips on a guest took 103 to 114 ns in .NET, 75 to 110 ns
-/// in Java and 95 to 121 ns in C++.
+/// The twins. Warm compiled loops are as fast as ours: round trips on a guest took 103 to 114 ns in .NET, 75 to 110 in
+/// Java and 95 to 121 in C++.
 pub const TWINS: &[Twin] = &[
     Twin::new("cpp:busy", "busy", 1.0),
     Twin::new("cpp:pause", "pause", 1.0),

@@ -19,12 +19,10 @@ enum Purpose {
     Message,
 }
 
-/// A catalogue entry.
 struct Entry {
     kind: PrimitiveKind,
     id: &'static str,
     purpose: Purpose,
-    /// Description of the wake-up.
     how: &'static str,
 }
 
@@ -37,7 +35,6 @@ macro_rules! primitives {
             $(#[doc = concat!("`", $id, "`")] $kind,)+
         }
 
-        /// Every primitive, in report order.
         const ENTRIES: &[Entry] = &[
             $(Entry { kind: PrimitiveKind::$kind, id: $id, purpose: Purpose::$purpose, how: $how },)+
         ];
@@ -81,7 +78,6 @@ primitives! {
 /// Default primitives: one of each mechanism.
 const DEFAULT: &str = "semaphore,std-mutex,condvar-one,park,eventfd,pipe";
 
-/// Maximum waiters woken together.
 const MAX_WAITERS: u32 = 1024;
 
 /// The meaning of a name.
@@ -150,7 +146,6 @@ fn entry_by_id(name: &str) -> Result<&'static Entry, RequestError> {
     })
 }
 
-/// Every form of a name with its description.
 pub fn every() -> Vec<(String, String)> {
     let plain = ENTRIES.iter().map(|entry| (entry.id, entry.id));
     let forms = [
@@ -228,7 +223,6 @@ pub fn needs_one_cpu(name: &str) -> bool {
     matches!(variant(name), Ok(Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep))
 }
 
-/// Primitives × gaps × pairs.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let requested = request.options.text("primitive").unwrap_or(DEFAULT);
     let primitives: Vec<&str> = requested.split(',').collect();

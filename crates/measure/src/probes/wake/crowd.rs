@@ -24,7 +24,6 @@ struct Crowd {
     armed: Apart<AtomicU64>,
     waiting: Apart<AtomicU64>,
     over: Apart<AtomicU64>,
-    /// Time at which each waiter continued.
     went_on: Vec<Apart<AtomicU64>>,
 }
 

@@ -24,10 +24,8 @@ use coretalk_model::wake::RanOn;
 use coretalk_model::{CpuId, Topology, TrialFailure, stats};
 use std::sync::OnceLock;
 
-/// The round number before the first round.
 const NO_ROUND: u64 = 0;
 
-/// Performs one pass of the named variant.
 pub fn perform(
     name: &str,
     context: &TrialContext<'_>,
@@ -129,7 +127,6 @@ fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
     }
 }
 
-/// State shared by the two threads, each word on lines of its own.
 #[derive(Debug, Default)]
 struct Shared {
     /// Written by the waker: the round for which it is armed; `LAST` ends the pass.
@@ -139,7 +136,6 @@ struct Shared {
     waiting: Apart<AtomicU64>,
     /// Written by the waiter: the finished round, to which the words below belong.
     over: Apart<AtomicU64>,
-    /// Time at which the waiter continued.
     went_on: Apart<AtomicU64>,
     /// Number of sleeps of the waiter in this round plus one; 0 is unknown.
     sleeps: Apart<AtomicU64>,
@@ -149,7 +145,6 @@ struct Shared {
 
 const UNKNOWN_CPU: u64 = u64::MAX;
 
-/// Round number that ends the pass.
 const LAST: u64 = u64::MAX;
 
 fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
@@ -209,8 +204,7 @@ fn wake_all<P: Primitive>(
     let end = counter::now_ticks() + plan.span_ticks;
     for round in NO_ROUND + 1.. {
         let held = primitive.arm();
-        // Release: a waiter that sees the round also sees that the primitive is armed. Pairs with the Acquire of the
-        // waiter.
+        // Release pairs with the Acquire of the waiter: if it sees the round, it sees that the primitive is armed.
         shared.armed.store(round, Release);
         // Acquire pairs with the Release of the waiter: it has counted its switches before it announces itself.
         if let Err(halt) = role.wait_until(|| shared.waiting.load(Acquire) == round) {
@@ -252,7 +246,6 @@ fn wake_all<P: Primitive>(
     Ok(tallies)
 }
 
-/// Role 1.
 #[inline(never)]
 fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared) -> Result<(), Halt> {
     role.wait_for_all()?;

@@ -11,7 +11,6 @@ use coretalk_model::stats::ANALYSES;
 /// slept each time (all threads may be ready for the first wait); if they do not exceed this share, it never slept.
 const FEW: f64 = 0.01;
 
-/// The work order of a runtime for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;

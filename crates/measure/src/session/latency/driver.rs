@@ -27,11 +27,8 @@ pub struct Driver<'a> {
     pub run: RunLoop<'a>,
     pub settings: &'a LatencySettings,
     pub topology: Topology,
-    /// The plan's list of cells.
     pub pairs: Vec<[CpuId; 2]>,
-    /// The relation of each cell.
     pub relations: Vec<Relation>,
-    /// Results so far.
     pub log: VisitLog<'a>,
     pub choices: Choices,
     pub visit_plan: VisitPlan,
@@ -46,8 +43,8 @@ pub struct Driver<'a> {
     later: Later,
 }
 
-/// Function for the machine time after a map and its ladder, if the given time will have passed by then; the phases are
-/// known only to the caller.
+/// Machine time after a map and its ladder, if the given time will have passed by then; only the caller knows the
+/// phases.
 pub type Later = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
@@ -119,9 +116,8 @@ impl<'a> Driver<'a> {
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
-    /// Checks whether every CPU is present and gives up cells that need an absent one. Returns whether a CPU was lost,
-    /// and rounds of the cells that failed meanwhile although their CPUs are present: a CPU that leaves disturbs
-    /// others.
+    /// Checks for lost CPUs and gives up the cells that need them. Returns whether a CPU was lost, and rounds of other
+    /// cells that failed meanwhile, because a CPU that leaves disturbs others.
     fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
         let departures = self.run.look_for_cpus(suspicion)?;
         let Driver { run, log, pairs, .. } = self;
@@ -143,7 +139,6 @@ impl<'a> Driver<'a> {
         Cow::Owned(rounds.filter(|round| !round.is_empty()).collect())
     }
 
-    /// Performs rounds in order, batch by batch, until all are done, the budget ends or the user stops the run.
     pub fn perform(
         &mut self,
         purpose: Purpose,
@@ -192,7 +187,6 @@ impl<'a> Driver<'a> {
         Ok(self.run.broken_off())
     }
 
-    /// The number of next rounds that fit into one batch.
     fn batch(
         &self,
         purpose: Purpose,
@@ -204,7 +198,7 @@ impl<'a> Driver<'a> {
         for round in rounds {
             // Without an expectation a round fills the batch: it may take seconds, if a quota stops its threads.
             time += self.expect(purpose, round).unwrap_or(until);
-            // Rounds are of nearly one kind: only the first trial is counted, since this runs half a million times per
+            // Only the first trial is counted, as rounds are of nearly one kind: this runs half a million times per
             // pass.
             let of_first =
                 |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();
@@ -217,7 +211,6 @@ impl<'a> Driver<'a> {
         count
     }
 
-    /// Expected time of a round in nanoseconds, from earlier ones of its kind.
     pub fn expect(&self, purpose: Purpose, round: &CellRound) -> Option<f64> {
         self.log.expect(purpose, slowest(&self.relations, round)?)
     }
@@ -264,7 +257,6 @@ impl<'a> Driver<'a> {
         self.expected = (spent + (self.later)(self, spent)).min(self.settings.budget);
     }
 
-    /// Makes everything pending durable; only between rounds.
     pub fn commit(&mut self) -> Result<(), RunError> {
         self.run.commit(&self.log.take_pending(), self.expected)
     }
@@ -298,8 +290,8 @@ impl<'a> Driver<'a> {
 
     /// Ends the run: commits pending data, stores the end, and returns the result.
     ///
-    /// Deriving the result takes seconds for a large machine; a user who stops the run does not wait for it if the sink
-    /// keeps everything.
+    /// A result takes seconds for a large machine, so it is not derived if the user stops the run and the sink keeps
+    /// all.
     pub fn finish(mut self, ended: Ended) -> Result<(LatencyResult, Ended), RunError> {
         self.commit()?;
         let end = self.run.end(ended);
@@ -311,7 +303,6 @@ impl<'a> Driver<'a> {
         let result = match self.analysed(&go_on) {
             Some(result) => result,
             None if self.is_kept()? => return Err(RunError::Interrupted),
-            // The sink keeps nothing, so this result is all that remains of the run.
             None => self.analysed(&|| true).unwrap_or_default(),
         };
         match self.run.sink.finish(&result) {
@@ -336,7 +327,6 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// The initiator and the responder.
 fn placement([one, other]: [CpuId; 2], purpose: Purpose) -> [CpuId; 2] {
     if purpose == Purpose::ImitationBack { [other, one] } else { [one, other] }
 }

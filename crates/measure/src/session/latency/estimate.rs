@@ -40,8 +40,7 @@ pub struct PlanReport {
 }
 
 /// Bytes of a visit in the run file: raw ticks if they are kept, else a summary per span. Fitted to the files of seven
-/// simulated machines of 4 to 192 CPUs; predictions are 0.74 to 1.03 times the sizes, without second analyses and the
-/// gate.
+/// simulated machines of 4 to 192 CPUs: 0.74 to 1.03 times the sizes, without second analyses and the gate.
 const RAW_BYTES_PER_BATCH: f64 = 1.8;
 const SUMMARY_BYTES_PER_SPAN: f64 = 22.0;
 const ROW_BYTES: f64 = 56.0;
@@ -73,7 +72,6 @@ pub fn plan(
     for &relation in &driver.relations {
         *relations.entry(relation).or_default() += 1;
     }
-    // Visits beyond the budget are not written.
     let time = outline.machine_time.secs();
     let in_budget = if time > 0.0 { (settings.budget.secs() / time).min(1.0) } else { 1.0 };
     let visits = driver.pairs.len() as f64 * outline.expected_passes * in_budget;
@@ -101,19 +99,14 @@ pub fn plan(
     })
 }
 
-/// The predicted course of a run over the whole map.
 pub struct Outline {
     /// Minimum passes of every cell, and the maximum of a wide cell.
     pub passes: [u32; 2],
-    /// Expected mean number of passes.
     pub expected_passes: f64,
     pub rounds_per_pass: u64,
-    /// Concurrent pairs.
     pub parallel: u32,
     pub kernels: Vec<String>,
-    /// Mean spans per visit.
     pub spans_per_visit: f64,
-    /// Mean batches per visit.
     pub batches_per_visit: f64,
     /// Expected machine time, including the pilot.
     pub machine_time: Picos,
@@ -121,7 +114,6 @@ pub struct Outline {
     pub basis: String,
 }
 
-/// The predicted course of imitations of other tools.
 fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let tools = &driver.settings.imitate;
     let visits: usize = tools.iter().map(|&tool| imitate::directions(tool).len()).sum();
@@ -267,13 +259,12 @@ const REMEASURED_SHARE: f64 = 0.08;
 /// to 4.3, and six medians of blocks 3.9 (1.25 for a median, 1.27 deviations for the largest of six). The rest accounts
 /// for scatter that few visits do not show.
 const REACH: f64 = 5.5;
-/// Share of cells with wider intervals, and their half width: three or four further analyses of mesh-64 at ± 0.3 % are
-/// for a tenth of the cells.
+/// Share of cells with wider intervals, and their half width: a tenth of mesh-64 at ± 0.3 % needs three or four further
+/// analyses.
 const SOME_WIDER: f64 = 0.1;
 const REACH_OF_SOME: f64 = 1.8 * REACH;
 
-/// Passes at the analysis that reaches the requested precision in cells like the tried ones, as far as the budget
-/// allows with passes of `pass_ns`.
+/// Passes at the analysis that reaches the requested precision in cells like the tried ones, within the budget.
 fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     // A tiny machine chooses its hints only after the second analysis.

@@ -63,7 +63,6 @@ fn is_asked(driver: &Driver<'_>) -> bool {
     driver.settings.counts == Counts::Adaptive && driver.settings.pairs == PairChoice::All
 }
 
-/// Approximate machine time of the tests.
 pub fn expected(driver: &Driver<'_>) -> Picos {
     if is_asked(driver) { Picos(PASS_GAP.0 * u64::from(PASSES)) } else { Picos::ZERO }
 }
@@ -119,7 +118,6 @@ fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
         stats::median_in_place(&mut scratch).map(Observation::bare)
     };
     let cpus = &driver.settings.cpus;
-    // All pairs in storage order.
     Matrix::symmetric(cpus.clone(), |row, column| value(row * (row - 1) / 2 + column))
 }
 
@@ -136,7 +134,6 @@ fn nearest(seen: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId;
     known.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
 }
 
-/// The nearest disjoint pairs.
 fn nearest_apart(seen: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
     let mut left = seen.cpus().to_vec();
     let mut pairs = Vec::new();
@@ -156,7 +153,6 @@ fn farthest(seen: &Matrix<Option<Observation>>) -> Option<[CpuId; 2]> {
     known.filter(|_| cpus.len() > 2).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
 }
 
-/// The first, the last, and some between.
 fn spread(pairs: &[[CpuId; 2]]) -> Vec<[CpuId; 2]> {
     let wanted = PAIRS.min(pairs.len());
     (0..wanted).map(|at| pairs[at * (pairs.len() - 1) / (wanted - 1).max(1)]).collect()

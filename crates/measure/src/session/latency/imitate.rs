@@ -1,5 +1,4 @@
-//! Imitation of another tool: its kernel, placement and counts on every pair, once or once from each side as in that
-//! tool; and the time that takes.
+//! Imitation of another tool, with its kernel, placement and counts on every pair, in one or both directions.
 
 use super::driver::Driver;
 use super::pilot::representative_cells;
@@ -19,8 +18,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
         let orders = Arc::from([of(driver, tool).order()]);
-        // In list order and one after another, as the tools do not shuffle. At the end of the budget pairs are missing,
-        // not one direction of all pairs.
+        // In list order, as the tools do not shuffle, and both directions of a pair before the next pair, so that the
+        // end of the budget leaves out pairs.
         let mut due: Vec<(u32, Purpose)> = Vec::new();
         for &purpose in directions(tool) {
             due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
@@ -37,7 +36,6 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// A tool's imitation with the requested counts.
 pub fn of(driver: &Driver<'_>, tool: Tool) -> Imitation {
     Imitation::of(tool).counting(driver.settings.counts)
 }
@@ -50,8 +48,7 @@ pub fn directions(tool: Tool) -> &'static [Purpose] {
     }
 }
 
-/// Machine time of all visits, from a part of each tool's counts on some pairs of each relation. `None` if the budget
-/// ended meanwhile.
+/// Machine time of all visits, from tries on some pairs of each relation; `None` if the budget ended meanwhile.
 pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> {
     let mut total = Picos::ZERO;
     for tool in driver.settings.imitate.clone() {
@@ -71,8 +68,7 @@ pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> 
     Ok(Some(total))
 }
 
-/// Machine time of one visit of one pair under the first requested tool, the minimum of the run. `None` if even a part
-/// of it exceeds the budget.
+/// Minimum time of the run: one visit of one pair by the first tool. `None` if even a part of it exceeds the budget.
 ///
 /// # Errors
 /// [`RunError`] if the machine fails, or the user stops the run.
@@ -101,8 +97,7 @@ const TRIES: u32 = 3;
 /// Divisor of a tool's counts for a try.
 const TRIED: u32 = 50;
 
-/// Time of a tool's full counts on a pair. Tries of one and of two parts separate the fixed cost of a visit from its
-/// batches.
+/// Time of a tool's full counts on a pair. Tries of one and of two parts separate the fixed cost of a visit.
 fn visit_time(driver: &mut Driver<'_>, imitation: Imitation, cell: u32) -> Result<Option<Picos>, RunError> {
     let few = imitation.visits.div_ceil(TRIED);
     let mut times = [Picos::ZERO; 2];

@@ -41,7 +41,6 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// The remaining work of the ladder.
 pub struct Remaining {
     passes: u32,
     pass: Picos,
@@ -58,7 +57,6 @@ impl Remaining {
         Picos(self.pass.max(PASS_GAP).0 * u64::from(self.passes))
     }
 
-    /// Time of half a pass.
     pub fn half_a_pass(&self) -> Picos {
         if self.passes == 0 { Picos::ZERO } else { Picos(self.pass.0 / 2) }
     }
@@ -96,8 +94,7 @@ pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Ended, RunError
     climb(driver, pass, &due)
 }
 
-/// The ladder passes that are due after `made` of `of` map passes: spread over the map, so that both see the machine in
-/// the same states.
+/// The ladder passes due after `made` of `of` map passes: spread, so that both see the machine in the same states.
 pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Ended, RunError> {
     if !driver.settings.ladder {
         return Ok(Ended::Complete);

@@ -114,13 +114,12 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     });
     let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
     if !driver.visit_plan.tiny && driver.settings.counts == Counts::Adaptive {
-        // A state shows in the CAS latency alone, so the spread over lines is dropped: 50 MB for 1,024 CPUs.
+        // Only its location is needed to detect states, so the spread over lines is dropped: 50 MB for 1,024 CPUs.
         driver.log.record.keep_locations_of(&beside);
     }
     driver.visit_plan.prepare_map(&shown, &beside, passes);
 }
 
-/// The number of concurrent pairs.
 pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
     let most = (driver.settings.cpus.len() / 2).max(1) as u32;
     match driver.settings.parallel {
@@ -236,7 +235,6 @@ pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
     cells.map(|cell| made(driver, cell)).min().unwrap_or(0)
 }
 
-/// Counting passes of a cell.
 fn made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
     let Some(passes) = driver.log.record.passes(cell) else { return 0 };
@@ -380,14 +378,12 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     rounds
 }
 
-/// Rests until the next pass is due.
 fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<(), RunError> {
     let due = began + jittered(gap, driver.key(Purpose::Map, pass));
     let now = driver.run.now();
     if now < due { driver.pause(due - now) } else { Ok(()) }
 }
 
-/// Minimum distance between the starts of two passes.
 pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     match (driver.settings.spacing, target) {
         (Spacing::Watch, Target::Fixed(passes)) => spread(driver.settings.budget.secs() * MAP_SHARE, passes),
@@ -395,7 +391,6 @@ pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     }
 }
 
-/// Updates the expected time of the driver before a pass.
 fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target: Target, until: Picos) {
     let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
     let left = remaining::of_passes(driver, open, made, rounds, target, until);

@@ -66,7 +66,6 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// The rounds that a pass has still to visit.
 fn rounds(driver: &Driver<'_>, pass: u32, cells: &[u32]) -> Vec<CellRound> {
     let due = driver.due(Purpose::Pilot, pass, cells);
     crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass))

@@ -14,15 +14,11 @@ const FEW_TRIALS: usize = 512;
 /// Maximum waiting rounds: few, so that a round is still cached when it is logged.
 const MAX_WAITING: usize = 4;
 
-/// A batch of rounds with its purpose.
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
     pub purpose: Purpose,
-    /// Pass number within the purpose.
     pub pass: u32,
-    /// The cells of each round.
     pub rounds: &'a [CellRound],
-    /// The relation of each cell.
     pub relations: &'a [Relation],
 }
 

@@ -15,12 +15,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Visits of a cell: two independent re-measurements of four visits each, at least half a pass gap apart, with the
-/// ladder between them.
+/// Visits of a cell: two re-measurements of four visits each, at least half a pass gap apart, with the ladder in
+/// between.
 const VISITS: u32 = 8;
 const FIRST: u32 = VISITS / 2;
-/// Divisor of the cells: states in more cells than this are states of the machine, and groups that more cells than this
-/// do not fit are discarded.
+/// Divisor of the cells: if more cells than this show states, these are the machine's; if more fit no group, there are
+/// none.
 const MACHINE_WIDE: usize = 10;
 /// Rounds of the search: a corrected cell may show groups that others do not fit.
 const ROUNDS: u32 = 4;
@@ -68,7 +68,6 @@ pub fn second(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     visits(driver, &suspects, FIRST..VISITS)
 }
 
-/// Remaining machine time, for the outliers known so far.
 pub fn remaining(driver: &Driver<'_>) -> Picos {
     let mut made: BTreeMap<u32, u32> = BTreeMap::new();
     for entry in driver.log.record.others(Purpose::Again) {
@@ -102,15 +101,14 @@ fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Resu
     Ok(Ended::Complete)
 }
 
-/// The judgement of a cell by its passes, as far as the search for suspects needs it.
 #[derive(Clone, Copy)]
 struct Judged {
     latency_ns: Estimate,
     flags: Flags,
 }
 
-/// The judgement of every cell, in each map of round trips; empty if the user stops the run, since half a million cells
-/// take too long.
+/// The judgement of every cell, in each map of round trips; empty after a stop, since half a million cells take too
+/// long.
 fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let of_map = |survey: &Survey<'_>| {
@@ -215,7 +213,6 @@ mod tests {
     fn a_pair_that_fits_no_group_is_found_without_a_reported_one() {
         assert_eq!(found(1.5, 0), [[2, 6]]);
         assert!(found(1.0, 0).is_empty());
-        // With missing pairs no groups are derived.
         assert!(found(1.5, 1).is_empty());
     }
 }

@@ -16,7 +16,6 @@ const LONGEST: Picos = Picos::from_ms(400);
 
 /// Visits of each pair for `one-way`: an interval over visits needs as many as an analysis.
 const ONE_WAY_VISITS: u32 = ANALYSES[0] as u32;
-/// Messages in each direction per visit.
 const ONE_WAY_MESSAGES: u64 = 2_000;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -51,7 +50,6 @@ fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Re
     Ok(Ended::Complete)
 }
 
-/// Observation of each pair in one visit, for the remaining time.
 fn share(left: Picos, pairs: usize) -> Picos {
     let all = pairs as f64 * f64::from(VISITS);
     Picos::from_secs(left.secs() * 0.9 / all.max(1.0)).clamp(SHORTEST, LONGEST)

@@ -10,13 +10,11 @@ use std::collections::BTreeMap;
 /// The results of a run's trials so far. A recording is reduced to a visit as soon as it arrives: a map of 1,024 CPUs
 /// has four million, and memory that is still cached is read several times as fast.
 pub struct VisitLog<'a> {
-    /// All results, for analysis.
     pub record: Record,
     pub segment: u32,
     settings: &'a LatencySettings,
     reducer: Reducer,
     pending: Slot,
-    /// Number of pending trials.
     trials: usize,
     /// Trials that failed since the last check for absent CPUs.
     held: Vec<Held>,
@@ -26,9 +24,7 @@ pub struct VisitLog<'a> {
     round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
 }
 
-/// A failed trial, and its position in the pending slot.
 struct Held {
-    /// Index of the pending round.
     round: usize,
     /// Index of the trial in the round, counting failed ones.
     place: usize,
@@ -36,7 +32,6 @@ struct Held {
     failure: TrialFailure,
 }
 
-/// The phase of a failed trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     /// A pass of the map.
@@ -45,7 +40,6 @@ enum Side {
     Beside,
 }
 
-/// Maximum CPUs for which raw ticks are kept.
 pub const RAW_CPUS: usize = 64;
 /// Maximum pending trials: 400 bytes each, and 512 concurrent pairs make 200 thousand per slot.
 const MAX_PENDING: usize = 1 << 14;
@@ -53,7 +47,6 @@ const MAX_PENDING: usize = 1 << 14;
 const PATIENCE: u32 = 3;
 
 impl<'a> VisitLog<'a> {
-    /// A log that continues the record of earlier segments.
     pub fn new(
         settings: &'a LatencySettings,
         scale: Scale,
@@ -158,7 +151,6 @@ impl<'a> VisitLog<'a> {
         }
     }
 
-    /// Takes the pending results to be made durable.
     pub fn take_pending(&mut self) -> Slot {
         self.trials = 0;
         std::mem::take(&mut self.pending)
@@ -179,9 +171,8 @@ impl<'a> VisitLog<'a> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)
     }
 
-    /// Whether a cell failed so often that no further phase visits it: its CPU is gone, or its partner hangs, and each
-    /// hang costs its whole limit. Since a host's stalls must not cost a cell all passes, map failures and others are
-    /// counted separately.
+    /// Whether a cell failed so often that no further phase visits it: each hang costs its whole limit. Since a host's
+    /// stalls must not cost a cell all passes, failures in the map are counted separately.
     pub fn has_failed(&self, cell: u32) -> bool {
         [Side::Map, Side::Beside].into_iter().any(|side| self.is_given_up(side, cell))
     }
@@ -232,8 +223,7 @@ impl<'a> VisitLog<'a> {
     }
 }
 
-/// Failures of earlier segments, which are not retried, except those due to absent CPUs: the run continues when these
-/// are back.
+/// Failures of earlier segments, which are not retried, except where a CPU was absent and may be back.
 fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
     let failed = |failure: &TrialFailure| !failure.missed_a_cpu();

@@ -22,11 +22,9 @@ const SENTINEL_LINES: u32 = 16;
 const LARGE_CPUS: usize = 64;
 /// Maximum CPUs for three visits per line, whose median removes stalls.
 const SMALL_CPUS: usize = 16;
-/// Round trips before the first timed batch of a span.
 const WARM_UP: u32 = 200;
 /// Minimum length of a batch: one clock read of 15 ns is 0.7 % of it.
 const BATCH_NS: f64 = 2_000.0;
-/// Maximum clock step as a share of a batch.
 const STEP_SHARE: f64 = 0.005;
 /// Maximum cost of the clock read, which lengthens each batch: as a share of a batch, and of the requested precision.
 /// At ± 1 % a bias of 1 % would leave hardly more than half of the intervals true.
@@ -38,12 +36,11 @@ const MAX_ROUND_TRIPS: u32 = 1 << 16;
 const PILOT_ROUND_TRIPS: u32 = 64;
 /// A shortened pilot visit, with a fortieth of the round trips, for when full visits would take too long.
 const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
-/// Maximum visit of a home by one kernel: fifty times that of the slowest known interconnect. Longer visits get fewer
-/// lines and a shorter warm-up.
+/// Maximum visit by one kernel: fifty times that of the slowest known interconnect. Longer ones get fewer lines and
+/// warm-ups.
 const MAX_NS: f64 = 100e6;
 const MIN_LINES: u32 = 4;
-/// Places of the pointer chase of `xfer`: enough that neighbouring reads do not share a prefetch, few enough to stay in
-/// the writer's L1 cache.
+/// Places of the pointer chase of `xfer`: too many to share prefetches, few enough for the writer's L1 cache.
 const CHASE_PLACES: u32 = 128;
 
 #[derive(Debug, Clone)]
@@ -51,7 +48,6 @@ pub struct VisitPlan {
     /// Whether all cells fit into every pass with the whole ladder.
     pub tiny: bool,
     lines: u32,
-    /// Whether the user requested the number of lines.
     lines_are_asked: bool,
     sentinel_lines: u32,
     visits: u32,
@@ -63,12 +59,10 @@ pub struct VisitPlan {
     /// Median round trip in nanoseconds under the fastest kernel of the pilot.
     round_trip_ns: BTreeMap<Relation, f64>,
     counts: Counts,
-    /// Prepared map orders by relation, homes and pass.
     map: BTreeMap<(Relation, bool, u32), Arc<[SpanOrder]>>,
     other: BTreeMap<(&'static str, Relation, bool), Arc<[SpanOrder]>>,
 }
 
-/// A kernel of the registry, by id.
 fn known(id: &KernelId) -> &'static Kernel {
     // A name made by `KernelId::of` is in the registry, as a test checks for all of them.
     kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_turns::CAS)
@@ -77,7 +71,6 @@ fn known(id: &KernelId) -> &'static Kernel {
 /// Round trips of another tool's kernel in one ladder visit: 1 to 10 ms, where the tool itself takes 20 to 1,000 ms.
 const SHORT_ROUND_TRIPS: u32 = 20_000;
 
-/// A tool's own order with fewer samples.
 fn short_span(tool: Tool) -> SpanOrder {
     let mut order = Imitation::of(tool).order();
     if let Sampling::Batches { visits, round_trips } = &mut order.sampling {
@@ -235,7 +228,6 @@ impl VisitPlan {
         }
     }
 
-    /// The spans of a map visit.
     pub fn map(&self, cell: usize, pass: u32) -> Arc<[SpanOrder]> {
         let kind = (self.relations[cell], self.two_homes[cell]);
         let variant = if self.counts == Counts::Adaptive { 0 } else { pass };
@@ -255,7 +247,6 @@ impl VisitPlan {
         }
     }
 
-    /// Prepares single events under a name, with this many round trips each.
     pub fn prepare_events(
         &mut self,
         name: &'static str,
@@ -271,7 +262,6 @@ impl VisitPlan {
         }
     }
 
-    /// Shortens the spans prepared under a name.
     pub fn shorten(&mut self, name: &'static str) {
         let (lines, round_trips, warm_up) = SHORT_PILOT;
         for (_, orders) in self.other.iter_mut().filter(|((of, ..), _)| *of == name) {
@@ -290,7 +280,6 @@ impl VisitPlan {
         }
     }
 
-    /// The spans of a visit under a prepared name.
     pub fn other(&self, name: &'static str, cell: usize) -> Arc<[SpanOrder]> {
         let key = (name, self.relations[cell], self.two_homes[cell]);
         self.other.get(&key).cloned().unwrap_or_else(|| Vec::new().into())
@@ -353,7 +342,6 @@ pub fn ladder_kernels() -> Vec<KernelId> {
     kernels
 }
 
-/// The tools in the ladder.
 pub const LADDER_TOOLS: [Tool; 2] = [Tool::CoreToCoreLatency, Tool::C2clat];
 
 #[cfg(test)]

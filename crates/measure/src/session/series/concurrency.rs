@@ -9,9 +9,9 @@ use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Length above which longer passes gain little: starting and ending threads takes a thirtieth of it, and a CPU that
-/// both threads share changes hands several times. If serial passes are as long, concurrency would only save time, at
-/// the risk of interference.
+/// Length above which longer passes gain little: thread starts take a thirtieth, and a CPU shared by both threads
+/// changes hands several times. With serial passes this long, concurrency would only save time, at the risk of
+/// interference.
 pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// Initial length of concurrent passes: of 1,280 cells of a queue (16 simulated CPUs, five capacities, ± 5 %) nine in
 /// ten scatter so little that longer passes would not help; the others get longer ones.
@@ -22,7 +22,6 @@ const FEWEST: usize = 32;
 /// Bit mask of the passes of the first analysis that a gate trial performs alone: two of eight, with the others
 /// concurrent, are nearly as good as half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
-/// Key of its random choices.
 const CHOICES: u64 = 0xC0;
 
 #[derive(Debug)]
@@ -32,14 +31,12 @@ pub struct Concurrency {
     topology: Topology,
     /// By trial; [`Concurrent::Never`] in relations that are too small to be judged.
     allowed: Vec<Concurrent>,
-    /// The CPUs of each trial; of serial trials the first CPU twice.
     pairs: Vec<[CpuId; 2]>,
     /// By trial: bit mask of the first analysis' passes performed alone to judge the others.
     alone: Vec<u8>,
 }
 
 impl Concurrency {
-    /// One trial at a time.
     pub fn none(topology: &Topology) -> Concurrency {
         let (allowed, pairs, alone) = (Vec::new(), Vec::new(), Vec::new());
         Concurrency { width: 1, topology: topology.clone(), allowed, pairs, alone }
@@ -132,7 +129,6 @@ impl Concurrency {
         concurrency
     }
 
-    /// Whether trials run concurrently.
     pub fn is_any(&self) -> bool {
         self.width > 1
     }

@@ -125,29 +125,27 @@ pub fn settling(machine: &dyn Machine, orders: &[TrialOrder<'_>], settings: &Ser
 }
 
 /// Minimum distance between the starts of two sweeps. Where a core's clock wanders within half a second, eight passes
-/// of a short trial 60 ms apart agree better with each other than with an endless run (docs/evidence.md, "Coverage of
-/// trials").
+/// 60 ms apart agree better with each other than with an endless run (docs/evidence.md, "Coverage of trials").
 pub fn gap(settings: &SeriesSettings) -> Picos {
     spread(settings.budget.secs(), ANALYSES[1] as u32)
 }
 
+/// Minimum length of a pass of a trial.
 pub fn least_span(spec: &TrialSpec) -> Picos {
     probes::series_by_id(&spec.probe).map_or(Picos::ZERO, |probe| probe.least_span(spec))
 }
 
 /// Share of the budget for the first analysis; the rest is for trials that are then wide. Of 1,280 cells of a queue (16
-/// simulated CPUs, five capacities, ± 5 %, a minute) 101 ended wide with six tenths and passes of equal length, and 45
-/// with a third and long passes: each alternates between two throughputs, so that only long passes agree with each
-/// other.
+/// simulated CPUs, five capacities, ± 5 %, a minute) 101 ended wide with six tenths and equal passes, 45 with a third
+/// and long passes: all alternate between two throughputs, so only long passes agree.
 const FIRST_ANALYSIS: f64 = 1.0 / 3.0;
 /// The same without a second analysis: trials end with their samples, or share a run with a map.
 const ONLY_ANALYSIS: f64 = 0.9;
 /// Maximum length of a pass of the second analysis relative to one of the first.
 const LONGER: u64 = 12;
 
-/// Number of trials of each probe, and the length of a pass of its first analysis that fits all into its share. Every
-/// probe gets the same share of the budget, however many trials it has, so that a probe with many does not starve the
-/// others.
+/// Number of trials of each probe, and the length of a pass that fits its first analysis into its share. All probes get
+/// equal shares, so that one with many trials does not starve the others.
 #[derive(Debug)]
 pub struct Shares {
     /// Share of the budget for a single serial pass, not limited to the possible lengths.
@@ -159,7 +157,6 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Shares of this budget.
     pub fn of(settings: &SeriesSettings, budget: Picos) -> Shares {
         let mut trials: BTreeMap<String, usize> = BTreeMap::new();
         for trial in &settings.trials {
@@ -183,7 +180,6 @@ impl Shares {
         }
     }
 
-    /// Length of a pass of the first analysis.
     pub fn first(&self, probe: &str) -> Picos {
         let alone = self.alone(probe);
         if self.pace <= 1.0 {

@@ -1,5 +1,4 @@
-//! [`Sentinel`]: CAS without pause before and after a trial's pass, which shows the state of the machine during the
-//! pass.
+//! [`Sentinel`]: CAS without pause before and after a trial's pass, to show the machine's state during the pass.
 
 use crate::machine::{Assignment, HomeChoice, Machine, MachineError, Round, Sampling, SpanOrder, Walk};
 use crate::probes::latency_turns::CAS;
@@ -16,11 +15,9 @@ const LINES: u32 = 16;
 /// Round trips per batch: states differ by 15 %, so the clock read in each batch does not matter. A visit takes 40 µs
 /// in one cache and 160 µs across dies.
 const ROUND_TRIPS: u32 = 32;
-/// Round trips before the first batch.
 const WARM_UP: u32 = 200;
 /// Failed visits of a pair before it is no longer visited.
 const PATIENCE: u32 = 3;
-/// Key of its random choices.
 const CHOICES: u64 = 0x5E;
 
 /// The kernel that shows every state of a machine, on the same lines and with the same code as in a map, so that the
@@ -35,7 +32,6 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// A sentinel for a machine with engaged workers.
     pub fn of(machine: &dyn Machine) -> Sentinel {
         let order = SpanOrder {
             kernel: &CAS,

@@ -1,5 +1,4 @@
-//! Lengths of passes, from the remaining budget and the trials that still need passes; and the expected length of the
-//! run.
+//! Lengths of passes, from the remaining budget and the trials that need passes; and the expected length of the run.
 
 use super::plan::{MAX_PASS, MESSAGES, MIN_PASS, late_span};
 use super::{Driver, PATIENCE};
@@ -8,8 +7,7 @@ use coretalk_model::series::{Gathering, first_width, is_wide_already};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// Factor on the mean sufficient length of passes of the second analysis: half of the trials scatter more than the
-/// mean.
+/// Factor on the mean sufficient length in the second analysis: half of the trials scatter more than the mean.
 const WITH_MARGIN: f64 = 1.15;
 
 impl Driver<'_> {
@@ -21,8 +19,7 @@ impl Driver<'_> {
             let span = if fewest as usize >= ANALYSES[0] {
                 self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / pace)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // A repetition of the first analysis without concurrency, with the length of serial passes if that
-                // fits.
+                // The first analysis repeated without concurrency: as long as serial passes, if that fits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
@@ -71,7 +68,6 @@ impl Driver<'_> {
         open.iter().map(|&trial| passes.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
     }
 
-    /// Expected machine time of the whole run.
     pub(super) fn expected(&self) -> Picos {
         let elapsed = self.run.elapsed();
         if let Some(wanted) = self.settings.options.number("samples") {
@@ -118,8 +114,7 @@ impl Driver<'_> {
         elapsed + Picos::from_secs(left.secs() / self.pace)
     }
 
-    /// Machine time until a trial has this many samples, at the rate of its passes so far; a share of the budget before
-    /// its first pass.
+    /// Time until a trial has this many samples, at its rate so far; a share of the budget before its first pass.
     fn until_sampled(&self, trial: usize, wanted: f64) -> Picos {
         if !self.is_open(trial) {
             return Picos::ZERO;

@@ -13,7 +13,6 @@ pub struct LineCosts<'a> {
     pub key: u64,
     /// Hash prefix of the places.
     places: u64,
-    /// Lines of a place.
     pub per_place: u32,
     /// State of the following two fields.
     state: Option<usize>,
@@ -55,12 +54,10 @@ impl<'a> LineCosts<'a> {
         }
     }
 
-    /// Whether the kernel writes its time stamp into the line.
     pub fn is_stamped(&self) -> bool {
         matches!(self.order.kernel.cost, Cost::Stamp { .. })
     }
 
-    /// Duration of one operation on a place, now.
     #[inline]
     pub fn operation_ns(&mut self, trial: &mut Trial<'_>, place: u32) -> f64 {
         if trial.elapsed_ns >= trial.update_ns {
@@ -90,7 +87,6 @@ impl<'a> LineCosts<'a> {
         slices.map(|slice| nominal_ns * self.slices[slice])
     }
 
-    /// Updates the costs to the trial's state.
     #[cold]
     fn look_up(&mut self, trial: &mut Trial<'_>) {
         let (sim, state) = (trial.sim, trial.state);
