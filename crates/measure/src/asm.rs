@@ -129,8 +129,7 @@ impl Image {
         object::File::parse(&*self.bytes).map_err(|error| AsmError::Parse { reason: error.to_string() })
     }
 
-    /// Converts a run-time address to the address assigned by the linker, by way of the file offset, so that it is
-    /// independent of where the loader mapped the executable.
+    /// Converts a run-time address to the linker's, by way of the file offset: independent of the load address.
     fn link_address(&self, file: &object::File<'_>, address: u64) -> Option<u64> {
         let place = self.mappings.lines().find_map(|line| file_offset(line, address))?;
         file.segments().find_map(|segment| {

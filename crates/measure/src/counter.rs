@@ -216,8 +216,7 @@ mod imp {
     }
 
     pub(super) fn now_ticks() -> u64 {
-        // Not one of loom's atomics: the program must not synchronise through its clock. Relaxed: only the value
-        // matters.
+        // Not a loom atomic: the program must not synchronise through its clock. Relaxed: only the value matters.
         static READINGS: AtomicU64 = AtomicU64::new(0);
         READINGS.fetch_add(1, Relaxed)
     }

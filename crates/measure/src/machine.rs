@@ -79,8 +79,7 @@ pub trait Machine {
         Ok(outcomes)
     }
 
-    /// The CPUs of this set to which no thread can be pinned right now, with reasons. Each call asks again, which takes
-    /// about 10 µs; call it only between trials.
+    /// The CPUs of this set that refuse threads now, with reasons. Asks anew in about 10 µs; only between trials.
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
 
     /// Whether a thread was pinned to this CPU when workers were engaged: if it refuses threads now, it was lost.
@@ -98,8 +97,8 @@ pub trait Machine {
         None
     }
 
-    /// Prepares a runtime, which may build its adapter, and returns what it offers or why it is unavailable; called
-    /// once per runtime. `None` on a machine without adapters.
+    /// Prepares a runtime once, possibly with a build; returns its offer or the reason against it. `None` without
+    /// adapters.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn prepare_runtime(
         &mut self,

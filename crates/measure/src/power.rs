@@ -1,5 +1,5 @@
-//! Power management of the machine: package energy ([`PackageEnergy`]), idle state entries ([`IdleStates`]), and a
-//! request that keeps CPUs out of slow idle states ([`Awake`]).
+//! Power management: package energy ([`PackageEnergy`]), idle states ([`IdleStates`]), and avoiding slow ones
+//! ([`Awake`]).
 
 use crate::host::root::SystemRoot;
 use coretalk_model::CpuId;
@@ -62,8 +62,7 @@ impl Zone {
 /// Upper limit of idle states; more than any driver has.
 const MAX_STATES: usize = 16;
 
-/// Entries into each idle state since boot, summed over some CPUs; empty where the kernel does not count them (a guest
-/// without an idle driver, a system without cpuidle).
+/// Entries into each idle state since boot, over some CPUs; empty where the kernel does not count (guests, no cpuidle).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdleStates(BTreeMap<String, u64>);
 

@@ -38,8 +38,7 @@ pub trait Pricing<'a>: std::fmt::Debug {
     /// Range of the factor by which a busy sibling slows work down.
     fn sibling_factor(&self) -> [f64; 2];
 
-    /// Whether the CPUs of all roles are currently threads of one core: by the true structure, or because the host has
-    /// moved them onto one in the current state.
+    /// Whether all roles are now on threads of one core, by the true structure or moved there by the host.
     fn shares_core(&self) -> bool;
 
     /// Slowdown of a pair per additional concurrent pair.

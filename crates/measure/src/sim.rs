@@ -155,8 +155,8 @@ impl SimMachine {
         SimStage::bare(&self.sim, placement)
     }
 
-    /// The true headline of a workload on these CPUs in role order: without noise, at nominal clocks and in the first
-    /// state; `None` for work without a simulated pattern.
+    /// The true headline of a workload on these CPUs in role order, without noise, at nominal clocks, in the first
+    /// state; `None` without a simulated pattern.
     pub fn true_headline(&self, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
         place::true_headline(&self.sim, workload, cpus, threads)
     }

@@ -28,8 +28,7 @@ impl Default for Line {
     }
 }
 
-/// A role's view of one span: the places in walk order (the same for all roles), the counts, the sample buffers, and
-/// the guard that bounds its spinning.
+/// A role's view of one span: places in walk order (equal for all roles), counts, sample buffers, and the guard.
 #[derive(Debug)]
 pub struct Stage<'a> {
     /// Lines in the order of the walk; `lines_per_place` consecutive ones make a place. All words are 0 at the start.

@@ -1,5 +1,5 @@
-//! Whether standard output was open when the process began. Before `main` Rust opens the null device for closed
-//! streams, so output is lost without an error.
+//! Whether standard output was open at the start. Rust opens the null device for closed streams before `main`, so
+//! output is lost without an error.
 
 use std::io;
 #[cfg(all(target_os = "linux", not(miri)))]

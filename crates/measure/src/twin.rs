@@ -4,8 +4,7 @@ use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
 use crate::adapters::{Kind, Payload};
 use crate::external::External;
 
-/// A native counterpart, slowed down by a factor, that a simulated machine runs in place of a runtime. The numbers are
-/// plausible assumptions and not validated by measurements.
+/// A native counterpart with a slowdown factor, simulated in place of a runtime. The numbers are plausible assumptions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Twin {
     /// `RUNTIME:NAME`.

@@ -26,8 +26,8 @@ fn launch<'a>(
     Launch { program, arguments, environment: &[], cpus, watchdog: None, launcher: None, limit, lost }
 }
 
-/// A command that stays on the first allowed CPU; `ALL` in its script stands for all allowed CPUs. `None` with only one
-/// CPU, or without the tool to leave it.
+/// A command that stays on the first allowed CPU; `ALL` stands for all allowed CPUs. `None` with one CPU or without
+/// tool.
 fn stay(script: &str) -> Option<Stay> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let all = current_mask().unwrap();

@@ -1,5 +1,4 @@
-//! Trials on real threads of this machine: each pass ends, works and leaves no sleeping thread. Recording allocates
-//! nothing.
+//! Trials on real threads: each pass ends, works and leaves no sleeping thread. Recording events allocates nothing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

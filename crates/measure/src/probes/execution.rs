@@ -192,8 +192,8 @@ mod perform {
     /// all give 2.2 products per ns, so the unit is saturated. The upper half of the product is used because lower
     /// halves would be vectorised, which multiplies on another unit.
     const PRODUCTS: usize = 8;
-    /// Independent chains of divisions: 13 to 20 cycles each, and one can begin every 4 or 5. Measured on Zen 5: 8 and
-    /// 16 chains both give 1.6 quotients per ns, 4 give 1.2.
+    /// Independent chains of divisions: 13 to 20 cycles each, one begins every 4 or 5. Measured on Zen 5: 8 and 16
+    /// chains both give 1.6 quotients per ns, 4 give 1.2.
     const QUOTIENTS: usize = 8;
     /// About 0.2 µs each on a core of 4 GHz: ten times the cost of a clock read, less than a hundredth of a span.
     const ROUNDS_OF_PRODUCTS: u64 = 64;

@@ -186,8 +186,8 @@ impl SeriesProbe for Queue {
     }
 }
 
-/// Minimum share of due messages for a sustained rate. Below it the pair is saturated: delays grow without limit and
-/// only depend on the length of the pass.
+/// Minimum share of due messages for a sustained rate; below, delays grow without limit and depend on the pass's
+/// length.
 const KEPT: f64 = 0.99;
 /// Minimum messages of a pass at a fixed rate, to decide within a few percent whether the rate was sustained.
 const MIN_SENT: f64 = 100.0;

@@ -45,8 +45,7 @@ const QUANTITIES: &[Quantity] = &[
 /// The cost of one write in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharingCost {
-    /// Line transfers while the other thread writes too: the fetch of the line, and as long a wait for the other
-    /// thread.
+    /// Line transfers while the other thread writes too: a fetch of the line, and as long a wait for the other.
     pub transfers: f64,
     /// Core cycles of an atomic addition to a cached line.
     pub alone_cycles: f64,
@@ -196,8 +195,8 @@ mod perform {
         let mut writes = 0;
         loop {
             for _ in 0..BATCH {
-                // Relaxed: only the count itself is passed. An addition instead of a store, which would wait for its
-                // line in a buffer while the thread continues.
+                // Relaxed: only the count itself is passed. A store would wait for its line in a buffer while the
+                // thread continues.
                 word.fetch_add(1, Relaxed);
             }
             writes += BATCH;

@@ -172,8 +172,7 @@ fn produce_paced<M: Message, S: Sender<M>>(
     Ok(sent)
 }
 
-/// Receives until the queue is closed and empty, and records the delay of each message, and separately those of the
-/// first and the last message of each batch.
+/// Receives until the queue is closed and empty; records delays of all messages and of the ends of each batch.
 fn consume_paced<M: Message, R: Receiver<M>>(
     mut receiver: R,
     course: &Course<'_>,
@@ -214,8 +213,8 @@ fn consume_paced<M: Message, R: Receiver<M>>(
     Ok(Received { empty, delays: Some(delays), ..received })
 }
 
-/// Loom test with two threads: in every interleaving batches lose, double and reorder nothing, a batch becomes visible
-/// as a whole if it is sent as a whole, and both ends finish.
+/// Loom test: in every interleaving of two threads batches lose, double and reorder nothing, become visible as a whole
+/// if sent as a whole, and both ends finish.
 #[cfg(all(test, loom))]
 pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batch: usize, messages: u64) {
     use crate::stage::Guard;

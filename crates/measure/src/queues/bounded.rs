@@ -1,5 +1,4 @@
-//! [`Bounded`]: a ring between two counting semaphores, one for free slots and one for items; the reference among the
-//! queues, over four kinds of semaphore.
+//! [`Bounded`]: the reference queue, a ring between semaphores for free slots and for items, of four kinds.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;

@@ -1,5 +1,5 @@
-//! [`Course`]: the orders and results of the roles around a queue; and [`Stamps`]: the progress of a loop over time,
-//! without a clock read for every message.
+//! [`Course`]: orders and results of the roles around a queue; and [`Stamps`]: progress without a clock read per
+//! message.
 
 use crate::stage::Guard;
 use crate::tally::Tally;
@@ -67,8 +67,7 @@ pub struct Stamp {
     pub ticks: u64,
 }
 
-/// Takes stamps about equally far apart in time, whatever a message costs: the number of messages between two of them
-/// doubles or halves as needed. Never allocates after construction.
+/// Takes stamps about equally far apart in time: doubles or halves the messages in between. Allocates only initially.
 #[derive(Debug)]
 pub struct Stamps {
     kept: Vec<Stamp>,
@@ -118,8 +117,8 @@ impl Stamps {
     }
 }
 
-/// Messages per tick of several loops together, over the middle 80 % of their common running time, which excludes
-/// starts and ends. `None` if there is too little data.
+/// Messages per tick of several loops, over the middle 80 % of their common time, without starts and ends; `None` if
+/// there is too little data.
 pub fn rate(loops: &[Vec<Stamp>]) -> Option<f64> {
     let [from, to] = middle(loops)?;
     let messages: f64 = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from)).sum();

@@ -4,8 +4,7 @@ use super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::time::Duration;
 
-/// Maximum sleep of a blocked end before it checks its guard: rare enough to cost nothing, short enough to end a wait
-/// soon.
+/// Maximum sleep of a blocked end before it checks its guard: costs nothing, and ends an abandoned wait soon.
 pub const NAP: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.

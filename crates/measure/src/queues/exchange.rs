@@ -175,8 +175,8 @@ pub(super) trait Account: Send {
     fn sum(&self, count: u64) -> u64;
 }
 
-/// With one producer and one consumer the count of messages, in a register, is the expected number, and the sum is
-/// known: a table in memory would cost a fast ring a tenth of its throughput.
+/// With one producer and one consumer the expected number is the count, in a register, and the sum is known: a table in
+/// memory would cost a fast ring a tenth of its throughput.
 #[derive(Default)]
 pub(super) struct Count {
     /// Difference of the sum from the expected sum.

@@ -62,7 +62,7 @@ impl FlagSlot<u64> for Word {
     unsafe fn take(&self) -> Option<u64> {
         // Acquire pairs with the Release in `fill`.
         let number = self.0.load(Acquire).checked_sub(1)?;
-        // Release pairs with the Acquire in `is_empty`; only the consumer writes a slot that holds a message.
+        // Release pairs with the Acquire in `is_empty`; no other thread writes a slot that holds a message.
         self.0.store(0, Release);
         Some(number)
     }

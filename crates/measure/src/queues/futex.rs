@@ -40,8 +40,8 @@ impl Futex {
     }
 }
 
-/// The same operations with a mutex and a condition variable, with the semantics of the kernel's: loom then finds every
-/// wake-up that can be lost, and Miri can run it.
+/// The same operations with a mutex and a condition variable, as in the kernel: loom finds lost wake-ups, and Miri
+/// runs.
 #[cfg(any(loom, miri, not(target_os = "linux")))]
 mod model {
     use super::Futex;

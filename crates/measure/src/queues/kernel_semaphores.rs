@@ -1,5 +1,4 @@
-//! Semaphores of the system: [`Eventfd`], a counting semaphore in the kernel with one system call per permit given or
-//! taken, and [`SemT`], the semaphore of the C library.
+//! Semaphores of the system: [`Eventfd`], with a system call per permit given or taken, and the C library's [`SemT`].
 
 use super::bounded::Permits;
 use super::ends::NAP;

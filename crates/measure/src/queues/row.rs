@@ -67,8 +67,8 @@ impl<S> Row<S> {
     }
 }
 
-/// Pointer to the slots of a ring, for an end that keeps it in registers: through a row each access would read pointer
-/// and length from memory and compare.
+/// Pointer to a ring's slots, to keep in registers: through a row each access would read pointer and length and
+/// compare.
 pub struct Reach<S> {
     first: NonNull<S>,
     len: usize,

@@ -74,8 +74,7 @@ impl Semaphore {
                 // A nap without a permit: return so that the caller can check its guard.
                 state
             } else if state & WAKING != 0 {
-                // The wake-up was for us, or another thread took the permit. The giver of the next permit must wake
-                // again.
+                // The wake-up was ours, or another thread took the permit. The next giver must wake again.
                 match self.state.word.compare_exchange(state, state & !WAKING, Relaxed, Relaxed) {
                     Ok(_) => state &= !WAKING,
                     Err(found) => state = found,

@@ -103,8 +103,8 @@ impl<M: Message> Push<M> for SlotSender<M> {
         let place = |index: usize| if from + index < places { from + index } else { from + index - places };
         // SAFETY: a batch is not longer than the row, so each of its slots is in it.
         let at = |index: usize| unsafe { self.slots.at(place(index)) };
-        // Acquire, in `is_empty`, pairs with the Release with which the consumer emptied this slot, after all others of
-        // the batch before it.
+        // Acquire, in `is_empty`, pairs with the Release that emptied this slot, after all others of the batch before
+        // it.
         if count > places || !at(count - 1).is_empty() {
             return 0;
         }

@@ -317,8 +317,7 @@ impl Driver<'_> {
         placements.fold(Picos::ZERO, |sum, placement| sum + self.expected(work, placement) + COOL_DOWN)
     }
 
-    /// The necessary budget, as far as known, of a comparison that ended early. Missing runs count as the longest
-    /// known.
+    /// The necessary budget, as far as known, of a comparison that ended early. Missing runs count as the longest.
     fn needed(&self, unfinished: Option<&Unfinished>) -> Picos {
         let settings = self.job.settings;
         let longest = self.known.values().copied().chain(unfinished.map(|run| run.after)).max();

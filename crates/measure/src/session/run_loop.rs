@@ -14,8 +14,8 @@ const EVERY: Picos = Picos::from_ms(100);
 /// Time for repeated queries about a CPU that is not offline yet: Linux refuses threads on a CPU that it takes down,
 /// then removes it from cpusets, and lists it as offline last. Limited to a quarter of the budget.
 const SETTLES: Picos = Picos::from_ms(500);
-/// Time for later queries whether the CPU has gone offline: where few CPUs emulate many, taking one down takes longer
-/// than the half second above (seen with 64).
+/// Time for later queries whether the CPU is offline: where few CPUs emulate many, it takes longer than above (seen
+/// with 64).
 const LISTED_AFTER: Picos = Picos::from_ms(5_000);
 const ASK_AGAIN: Picos = Picos::from_ms(20);
 
@@ -34,8 +34,7 @@ pub enum RunError {
     /// The settings request something that this machine does not have.
     #[error("{0}")]
     Settings(String),
-    /// The user stopped the run, and the sink has kept everything. The result, which would take seconds for a large
-    /// machine, can be derived from the stored run.
+    /// The user stopped the run, and the sink has kept everything, from which the result can be derived in seconds.
     #[error("continue: interrupted")]
     Interrupted,
 }
@@ -78,8 +77,8 @@ pub enum Suspicion {
     None,
     /// A thread may have been moved: check at once.
     Moved,
-    /// A CPU refused a thread or was lost: check at once, and repeatedly until the system knows. Names the CPU if it
-    /// was certainly absent: it then counts as lost, even if it is back.
+    /// A CPU refused a thread or was lost: check at once, and until the system knows. A named CPU was certainly absent,
+    /// and counts as lost even if it is back.
     Missed(Option<CpuId>),
 }
 

@@ -149,8 +149,8 @@ impl Simulation<'_, '_> {
         }
     }
 
-    /// Whether threads on one CPU delay each other by quanta. Sleeping threads make room for others, and without mutual
-    /// exclusion each has its share of the CPU.
+    /// Whether threads on one CPU delay each other by quanta: sleepers make room, and without mutual exclusion
+    /// each has its share of the CPU.
     fn slices(&self) -> bool {
         self.cost.keeps_out && self.cost.looks_ns == f64::INFINITY
     }

@@ -1,5 +1,5 @@
-//! The pattern of a queue with several ends on a side, simulated turn by turn: the ends of one side do their own work
-//! in parallel, and then take turns in order of arrival at what they share.
+//! The pattern of a queue with several ends on a side, turn by turn: ends work in parallel and take turns, in order of
+//! arrival, at what a side shares.
 
 use std::collections::VecDeque;
 

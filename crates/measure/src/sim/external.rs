@@ -92,8 +92,7 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> Option<&'static Quantity> {
     probe.quantities().iter().find(|quantity| quantity.id == name)
 }
 
-/// Slows a result down by a factor. Counts stay the same; garbage collections leave the share `running` of the time,
-/// which reduces rates.
+/// Slows a result down by a factor. Counts stay; collections leave the share `running` of the time, which cuts rates.
 fn slower(probe: &dyn SeriesProbe, observed: Observed, factor: f64, running: f64) -> Observed {
     let Observed { numbers, by_role, flags } = observed;
     let is_time = |name: &str| {

@@ -183,8 +183,8 @@ impl<'a> Roles<'a> {
         sum / (count * count.saturating_sub(1)).max(1) as f64
     }
 
-    /// Time for each role of `threads-yield` to lock, yield and unlock: the line of a mutex last held by any other
-    /// role, a call, and the turns of all others on its CPU.
+    /// Time for each role of `threads-yield` to lock, yield and unlock: a line last held by any other role, a call, and
+    /// the turns of all others on its CPU.
     fn yields(&self) -> impl Iterator<Item = f64> {
         let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
         let costs = &self.sim.spec.costs;

@@ -73,8 +73,8 @@ impl Stream {
     }
 }
 
-/// A value with mean 0 and standard deviation 1 that varies over time, correlated over about one period: normal values
-/// on a grid, interpolated linearly and scaled to keep the variance.
+/// A value with mean 0 and deviation 1 that varies over about one period: normal values on a grid, interpolated and
+/// scaled to keep the variance.
 #[derive(Debug, Clone)]
 pub struct Wander {
     key: u64,

@@ -175,8 +175,7 @@ fn reread<T: DeserializeOwned>(written: &impl Serialize) -> Result<T, ScenarioEr
     toml::from_str(&text).map_err(|error| fail(error.message().to_owned()))
 }
 
-/// A digest of a changed scenario by its content: the same changes get the same name in any file, and the possibly
-/// private name of the file is not used.
+/// A digest of a changed scenario by its content, the same in any file; the file's name may be private.
 fn digest(spec: &Spec) -> u32 {
     let text = toml::to_string(spec).unwrap_or_default();
     let words: Vec<u64> = text.bytes().map(u64::from).collect();

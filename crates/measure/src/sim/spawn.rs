@@ -28,8 +28,8 @@ pub struct SpawnEvent {
     pub join_ns: f64,
 }
 
-/// Prices one creation without noise, after the created role's CPU has been idle for `idle_ns`: role 0 creates, on the
-/// CPU of role 1, or on another of its own kind without role 1.
+/// Prices one creation without noise, after `idle_ns` of the created role's CPU: role 1's, or another of the creator's
+/// kind.
 pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());

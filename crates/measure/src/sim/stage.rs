@@ -11,8 +11,7 @@ use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
 
-/// A series trial on a simulated machine; its random values derive from the run's seed, the order's key and the
-/// placement.
+/// A series trial on a simulated machine; random values derive from the run's seed, the order's key and the placement.
 #[derive(Debug)]
 pub struct SimStage<'a> {
     sim: &'a SimState,

@@ -262,8 +262,8 @@ fn alternate(
     passed
 }
 
-/// A blocked role yields the shared CPU, or keeps it to the end of its quantum. It polls first (`polls`) if it waits
-/// for the queue, and not for a due time.
+/// A blocked role yields the shared CPU, or keeps it to the end of its quantum; it polls first if it waits for the
+/// queue.
 fn hand_over(flow: &Flow, role: usize, worked_ns: f64, polls: bool, passed: &mut Passed) {
     let looked_ns = |looks_ns: f64| if polls { looks_ns.min(flow.slice_ns) } else { 0.0 };
     let spent_ns = match flow.waiting {

@@ -28,8 +28,8 @@ pub struct Performed {
     pub elapsed: Picos,
 }
 
-/// Performs one of `active` concurrent trials. `spare` is a recording whose memory is reused: a map of 1,024 CPUs has
-/// four million recordings of several lists each.
+/// Performs one of `active` concurrent trials. `spare` is reused memory: a map of 1,024 CPUs has four million
+/// recordings.
 pub fn perform(
     sim: &SimState,
     assignment: &Assignment,

@@ -73,8 +73,8 @@ pub fn poll_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
 }
 
-/// Duration of one call of the wait action, as timed by `--cost`: all polls before the sleep; for a strategy that
-/// sleeps at once, the system call that finds that it must not sleep.
+/// Duration of one call of the wait action, as `--cost` times it: all polls before a sleep; without polls, the system
+/// call that finds that it must not sleep.
 pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     match cost.polls {
         polls if polls.is_infinite() => poll_ns(stage, cost, 0),

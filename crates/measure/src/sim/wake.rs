@@ -77,8 +77,7 @@ pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64;
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// Weights of the positions at which a woken thread runs relative to its waker, who stays; limited to those in the
-/// mask.
+/// Weights of the positions, within the mask, at which a woken thread runs relative to its waker, who stays.
 pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 

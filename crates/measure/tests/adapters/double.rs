@@ -380,8 +380,8 @@ fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     say(&format!("count {made}\nsum {found}\ndone {}", pass.number));
 }
 
-/// Starts a process that left its group, outlives its parents and would stay for ten minutes; optionally with a name
-/// instead of its environment.
+/// Starts a process that left its group, outlives its parents and would stay for ten minutes; `name` replaces its
+/// environment.
 fn daemon(name: Option<String>) {
     let name = name.map(|name| CString::new(name).unwrap());
     let none = [std::ptr::null()];

@@ -1,5 +1,5 @@
 //! Adapters on this machine: conforming ones are accepted, and each misbehaviour is named and leaves nothing behind.
-//! The only timing condition is that limits are met.
+//! Times do not matter, except that limits are met.
 // Without the usual harness: this program is also the adapter, and adapters print only their protocol.
 #![cfg_attr(not(target_os = "linux"), allow(unused, reason = "threads are bound as Linux does it"))]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]

@@ -1,5 +1,4 @@
-//! Every setting has an effect, automatic choices are the better ones, and parallel measurement is accepted only if the
-//! equivalence gate has shown that it changes nothing.
+//! Every setting has an effect, automatic choices are better, and the gate admits only harmless parallel measurement.
 
 use crate::vocabulary::{Run, builtin, defaults, measure, open, run, toml};
 use coretalk_measure::Machine;

@@ -118,8 +118,8 @@ fn contention() {
             // makes it up to a sixth slower, so a single course is no truth. They are only checked alone.
             let chaotic =
                 ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"].contains(&config.method.id);
-            // Eight threads with ten times as much parallel as critical work are at the onset of waiting: there noise
-            // causes waits that the truth does not have.
+            // Eight threads with ten times as much parallel as critical work are at the onset of waiting, which noise
+            // causes.
             let at_the_edge = spec.placement.len() == 8 && config.method.locks && config.sections_ns[1] > 0.0;
             !(chaotic && spec.placement.len() > 1 || at_the_edge)
         });

@@ -1,5 +1,4 @@
-//! However a run ends, its measurements are kept, reported correctly and can be continued; and a CPU that hangs, dies,
-//! is lost, refuses or miscounts costs only its own cells.
+//! Runs keep, report and continue their measurements however they end; a failing CPU costs only its own cells.
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, open, plan, run, toml};
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};

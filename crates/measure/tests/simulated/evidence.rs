@@ -1,5 +1,4 @@
-//! Additional results of a run with a map: states of a guest, tails, other tools' numbers, the ladder, bad cells, and
-//! shared cores found by their work whatever the system reports.
+//! Results in addition to a map: states of a guest, tails, other tools' numbers, the ladder, bad cells, shared cores.
 
 use crate::vocabulary::{Run, bad_cells, builtin, run, toml};
 use coretalk_measure::probes::kernel_by_id;

@@ -86,8 +86,7 @@ fn a_map_says_within_a_fifth_how_long_it_still_takes() {
     }
 }
 
-/// A run with more than the second analysis predicts early that it takes many times as long, except for the last few
-/// cells; within a fifth if the budget ends it.
+/// With further analyses a run predicts early that it takes many times as long; within a fifth if the budget ends it.
 #[test]
 fn a_precise_map_says_how_long_it_still_takes() {
     for (precision, budget, most) in [(0.003, 10_000, 0.5), (0.001, 20_000, 0.2)] {

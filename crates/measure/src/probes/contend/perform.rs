@@ -1,5 +1,5 @@
-//! One pass of a trial on threads of this machine: one phase without a clock in the loop and one with; and the
-//! calibrated work that a thread does inside and outside the critical section.
+//! One pass of a trial on real threads: a phase without a clock in the loop and one with; and the calibrated work of
+//! threads.
 
 use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::Config;
@@ -179,8 +179,8 @@ impl Pass<'_> {
     }
 }
 
-/// One thread: warms up, measures, and keeps up the load until the windows of all are over. Not inlined, so that the
-/// code that `probes --asm` shows is the code that ran.
+/// One thread: warms up, measures, and keeps up the load until all windows are over. Not inlined, so that `probes
+/// --asm` shows the code that ran.
 #[inline(never)]
 fn act<C: Counter, const STAMPED: bool>(
     role: &RoleContext<'_>,

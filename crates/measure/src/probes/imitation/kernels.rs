@@ -28,8 +28,7 @@ pub static CPU_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// google/multichase `pingpong -l`: a locked exchange back and forth with ten pauses after each failed attempt, so that
-/// it times the pauses rather than the line.
+/// google/multichase `pingpong -l`: a locked exchange with ten pauses after each failure, so that it times the pauses.
 pub static MULTICHASE: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("as:multichase")),
     roles: &[clock_side::<Flag<Pauses<10>>>, other_side::<Flag<Pauses<10>>>],

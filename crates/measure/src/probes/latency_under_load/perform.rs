@@ -1,5 +1,4 @@
-//! One pass on threads of this machine: hand-offs after an idle gap, between polling threads, or of a pair with
-//! alternately idle and busy neighbours.
+//! One pass on real threads: hand-offs after an idle gap, while polling, or with alternately idle and busy neighbours.
 
 use super::neighbour::{self, Field};
 use super::word::Word;

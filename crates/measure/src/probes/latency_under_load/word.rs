@@ -16,8 +16,8 @@ impl Word {
     /// Changes the word from turn `from` to turn `to`; returns false if it was not at `from`.
     #[inline]
     pub fn turn(&self, from: u64, to: u64) -> bool {
-        // AcqRel as in the kernel of the map: what either side wrote before is seen with the turn. A failure acquires,
-        // so that an unsuccessful poll is the same transaction.
+        // AcqRel as in the kernel of the map: writes before the turn are seen with it. A failure acquires, so that an
+        // unsuccessful poll is the same transaction.
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 

@@ -20,8 +20,8 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Extra time of a pass before it is given up, since two roles that spin on one CPU hand off once per quantum, and a
-/// host may deschedule both CPUs for long.
+/// Extra time of a pass, since spinning roles on one CPU hand off once per quantum, and a host may deschedule both
+/// CPUs.
 const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Time between stamps: a counter read is below a thousandth of it.
 const APART_NS: f64 = 20_000.0;

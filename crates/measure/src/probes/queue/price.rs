@@ -191,8 +191,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     };
     let passed = course.run(stage, &mut more, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () });
     let passed = Passed { messages: passed.messages * unit, ..passed };
-    // Extrapolates to the length of the pass; a requested number is met exactly, regardless of rounding, unless the
-    // remaining budget allows fewer.
+    // Extrapolates to the length of the pass. A requested number is met exactly, unless the budget allows fewer.
     let fit = span_ns.max(passed.elapsed_ns) / passed.elapsed_ns;
     let times = requested.map_or(fit, |all| fit.min(all as f64 / passed.messages.max(1) as f64));
     let lasted_ns = passed.elapsed_ns * times;

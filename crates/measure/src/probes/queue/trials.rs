@@ -28,8 +28,7 @@ pub const REPRESENTATIVES: usize = 12;
 /// Additional random pairs that test whether the representatives are typical: if none of 60 is an outlier, at most one
 /// pair in twenty is, at 95 % confidence (the rule of three: 3 / 60).
 pub const VERIFIED: usize = 60;
-/// Maximum trials: a minute at the shortest pass. All pairs of 16 CPUs with the default queues and capacities are
-/// 3,840.
+/// Maximum trials: a minute at the shortest pass. All pairs of 16 CPUs with the default options are 3,840 trials.
 const MAX_TRIALS: usize = 4_000;
 
 /// The parsed parameters of one trial.
@@ -78,8 +77,7 @@ impl Config {
     }
 }
 
-/// Whether a trial may run while others run. Several producers or a fixed rate depend on more than a pair, and trials
-/// of batches are few.
+/// Whether a trial may run while others do. Several ends or a fixed rate need more than a pair; batches are few trials.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::of(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();

@@ -93,8 +93,8 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     Ok(led)
 }
 
-/// A sample is one round trip and one pair of reads; recording and the second read are in the loop, but not in the
-/// sample (Tene, "GilExamples").
+/// A sample is one round trip and one pair of reads; recording and the second read are only in the loop (Tene,
+/// "GilExamples").
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
 fn timed<S: Strategy, const WAKES: bool>(

@@ -20,8 +20,8 @@ use coretalk_model::series::Observed;
 use coretalk_model::wait::names;
 use coretalk_model::{Picos, TrialFailure, stats};
 
-/// Extra time of a pass before it is given up, since two roles that spin on one CPU hand off once per quantum, and a
-/// host may deschedule both CPUs for long.
+/// Extra time of a pass, since spinning roles on one CPU hand off once per quantum, and a host may deschedule both
+/// CPUs.
 pub const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Passes over which requested samples are spread: the minimum of a trial.
 pub const PASSES: f64 = 8.0;

@@ -200,8 +200,8 @@ pub fn cost(kind: PrimitiveKind) -> WakeCost {
         PrimitiveKind::CondvarOneLocked | PrimitiveKind::CondvarAllLocked => {
             WakeCost { transfers: 5.0, ..condvar }
         }
-        // The count of waiters moves as well; 12 hints of about 10 ns and four yields of about 100 ns. Without a
-        // waiter: an exchange and a read of the count.
+        // The count of waiters moves too; 12 hints of about 10 ns and four yields of about 100 ns. Without a waiter: an
+        // exchange and a read of the count.
         PrimitiveKind::AtomicWaitSet | PrimitiveKind::AtomicWaitClear => {
             WakeCost { transfers: 3.0, spins_ns: 500.0, ..futex }
         }

@@ -1,5 +1,5 @@
-//! The loops of `wake`: two threads, one that waits and one that wakes it, in rounds; and single threads for the cost
-//! of primitives without a waiter and the precision of a sleep.
+//! The loops of `wake`: a waiting and a waking thread; and single threads for operations without a waiter and for
+//! sleeps.
 
 use super::catalogue::{PrimitiveKind, Variant, variant};
 use super::{GAP_JITTER, GAPS_NS, MIN_ROUNDS, PATIENCE, SLEEP_NS, Tallies, crowd, make, names};
@@ -131,8 +131,8 @@ fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
 struct Shared {
     /// Written by the waker: the round for which it is armed; `LAST` ends the pass.
     armed: Apart<AtomicU64>,
-    /// Written by the waiter: the round in which it is about to wait. A role that gives up closes it, so that exactly
-    /// one of them decides whether the round takes place.
+    /// Written by the waiter: the round in which it is about to wait. A waker that gives up closes it: exactly one of
+    /// the two changes succeeds and decides whether the round takes place.
     waiting: Apart<AtomicU64>,
     /// Written by the waiter: the finished round, to which the words below belong.
     over: Apart<AtomicU64>,

@@ -43,8 +43,7 @@ pub struct Driver<'a> {
     later: Later,
 }
 
-/// Machine time after a map and its ladder, if the given time will have passed by then; only the caller knows the
-/// phases.
+/// Machine time after a map and its ladder, if the given time will have passed; only the caller knows the phases.
 pub type Later = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
@@ -116,8 +115,8 @@ impl<'a> Driver<'a> {
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
-    /// Checks for lost CPUs and gives up the cells that need them. Returns whether a CPU was lost, and rounds of other
-    /// cells that failed meanwhile, because a CPU that leaves disturbs others.
+    /// Checks for lost CPUs and gives up their cells. Returns whether a CPU was lost, and rounds of other cells that
+    /// failed meanwhile, because a CPU that leaves disturbs others.
     fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
         let departures = self.run.look_for_cpus(suspicion)?;
         let Driver { run, log, pairs, .. } = self;
@@ -198,8 +197,7 @@ impl<'a> Driver<'a> {
         for round in rounds {
             // Without an expectation a round fills the batch: it may take seconds, if a quota stops its threads.
             time += self.expect(purpose, round).unwrap_or(until);
-            // Only the first trial is counted, as rounds are of nearly one kind: this runs half a million times per
-            // pass.
+            // Only the first trial counts, as rounds are of nearly one kind: this runs half a million times per pass.
             let of_first =
                 |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();
             samples += round.len() as u64 * round.first().map_or(0, of_first);

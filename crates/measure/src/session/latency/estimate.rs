@@ -259,7 +259,7 @@ const REMEASURED_SHARE: f64 = 0.08;
 /// to 4.3, and six medians of blocks 3.9 (1.25 for a median, 1.27 deviations for the largest of six). The rest accounts
 /// for scatter that few visits do not show.
 const REACH: f64 = 5.5;
-/// Share of cells with wider intervals, and their half width: a tenth of mesh-64 at ± 0.3 % needs three or four further
+/// Share of cells with wider intervals, and their half width: a tenth of mesh-64 at ± 0.3 % has 3 or 4 further
 /// analyses.
 const SOME_WIDER: f64 = 0.1;
 const REACH_OF_SOME: f64 = 1.8 * REACH;

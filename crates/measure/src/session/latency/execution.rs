@@ -10,8 +10,8 @@ use coretalk_model::latency::{Counts, PairChoice};
 use coretalk_model::series::Parameters;
 use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
 
-/// Passes per pair: the exact interval of a median of twelve is between the third and the tenth value, so two disturbed
-/// passes on either side change nothing.
+/// Passes per pair: the exact interval of their median is from the third to the tenth, so two disturbed ones do not
+/// matter.
 const PASSES: u32 = 12;
 /// Length of a pass: three phases of ten spans of 40 µs.
 const PASS: Picos = Picos::from_us(1_250);

@@ -125,8 +125,8 @@ fn prepare(driver: &mut Driver<'_>) {
     driver.visit_plan.prepare_other("ladder", &kernels, LINES);
 }
 
-/// Tries a pass of the ladder on some cells and returns its time in nanoseconds; 0 without a ladder. Its kernels differ
-/// too much from those of a map to derive it.
+/// Tries a pass of the ladder on some cells; returns its nanoseconds (0 without a ladder), which the map does not
+/// predict.
 pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunError> {
     if !driver.settings.ladder {
         return Ok(0.0);

@@ -90,8 +90,8 @@ fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     visit_plan::fixed_passes(samples, (all / MAX_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
-/// Adds the kernels of the map to the visit plan: those shown, and as sentinel CAS without pause, which alone shows
-/// every state of the machine; on a tiny machine the whole ladder.
+/// Adds the map's kernels to the visit plan: those shown, CAS without pause, which alone shows every state of the
+/// machine, and on a tiny machine the whole ladder.
 pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     let shown: Vec<KernelId> = if driver.visit_plan.tiny {
         candidates(driver.settings)
@@ -114,7 +114,7 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     });
     let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
     if !driver.visit_plan.tiny && driver.settings.counts == Counts::Adaptive {
-        // Only its location is needed to detect states, so the spread over lines is dropped: 50 MB for 1,024 CPUs.
+        // States show in the location of CAS alone, so its spread over lines is dropped: 50 MB for 1,024 CPUs.
         driver.log.record.keep_locations_of(&beside);
     }
     driver.visit_plan.prepare_map(&shown, &beside, passes);

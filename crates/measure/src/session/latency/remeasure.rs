@@ -15,12 +15,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Visits of a cell: two re-measurements of four visits each, at least half a pass gap apart, with the ladder in
-/// between.
+/// Visits of a cell: two re-measurements of four each, at least half a pass gap apart, with the ladder in between.
 const VISITS: u32 = 8;
 const FIRST: u32 = VISITS / 2;
-/// Divisor of the cells: if more cells than this show states, these are the machine's; if more fit no group, there are
-/// none.
+/// Divisor of the cells: states in more cells than this are the machine's, and groups that more do not fit are
+/// discarded.
 const MACHINE_WIDE: usize = 10;
 /// Rounds of the search: a corrected cell may show groups that others do not fit.
 const ROUNDS: u32 = 4;
@@ -107,8 +106,7 @@ struct Judged {
     flags: Flags,
 }
 
-/// The judgement of every cell, in each map of round trips; empty after a stop, since half a million cells take too
-/// long.
+/// The judgement of every cell in each map of round trips; empty after a stop, as half a million cells take long.
 fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let of_map = |survey: &Survey<'_>| {
@@ -129,8 +127,8 @@ fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
     map::surveys(driver, &regime).iter().map(of_map).collect()
 }
 
-/// Cells with disturbed passes or states of their own, and outliers of their relation or of the groups, in any map.
-/// `known` cells have been measured again.
+/// Disturbed cells, cells with their own states, and outliers of relations or groups, in any map. `known` were
+/// repeated.
 fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSet<u32>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
@@ -151,8 +149,8 @@ fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSe
             flagged.map(|(index, _)| index)
         };
         suspects.extend(with(Flag::Drift).chain(with(Flag::ModelOutlier)));
-        // Two disturbed passes of a cell look like a state of its own. States of many cells belong to the machine, and
-        // another measurement would only show them again.
+        // Two disturbed passes look like a state of a cell's own. States of many cells are the machine's and would
+        // recur.
         if with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
             suspects.extend(with(Flag::Multimodal));
             let seen = |cell: usize| {
@@ -165,8 +163,7 @@ fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSe
     suspects.into_iter().collect()
 }
 
-/// Cells that do not fit the groups that the latencies show, whatever the system reports. Empty if some pairs are
-/// missing, or if so many do not fit that there are no such groups.
+/// Cells that do not fit the groups shown by latencies. Empty if pairs are missing, or if too many fit no group.
 fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<Observation>) -> Vec<u32> {
     let all = cpus.len() * cpus.len().saturating_sub(1) / 2;
     if cpus.len() < 3 || pairs.len() != all {

@@ -171,8 +171,8 @@ impl<'a> VisitLog<'a> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)
     }
 
-    /// Whether a cell failed so often that no further phase visits it: each hang costs its whole limit. Since a host's
-    /// stalls must not cost a cell all passes, failures in the map are counted separately.
+    /// Whether a cell failed so often that no further phase visits it: each hang costs its whole limit. A few
+    /// failures are tolerated, since a stalling host must not cost a cell all its passes.
     pub fn has_failed(&self, cell: u32) -> bool {
         [Side::Map, Side::Beside].into_iter().any(|side| self.is_given_up(side, cell))
     }

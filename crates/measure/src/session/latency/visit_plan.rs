@@ -36,8 +36,7 @@ const MAX_ROUND_TRIPS: u32 = 1 << 16;
 const PILOT_ROUND_TRIPS: u32 = 64;
 /// A shortened pilot visit, with a fortieth of the round trips, for when full visits would take too long.
 const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
-/// Maximum visit by one kernel: fifty times that of the slowest known interconnect. Longer ones get fewer lines and
-/// warm-ups.
+/// Maximum visit by one kernel: fifty times the slowest known interconnect's. Longer ones get fewer lines and warm-ups.
 const MAX_NS: f64 = 100e6;
 const MIN_LINES: u32 = 4;
 /// Places of the pointer chase of `xfer`: too many to share prefetches, few enough for the writer's L1 cache.

@@ -16,8 +16,8 @@ pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// Initial length of concurrent passes: of 1,280 cells of a queue (16 simulated CPUs, five capacities, ± 5 %) nine in
 /// ten scatter so little that longer passes would not help; the others get longer ones.
 pub const BRIEF: Picos = Picos::from_ms(4);
-/// Minimum trials of a relation for concurrency: this many, with passes that scatter by 4 %, are proven equal within 2
-/// % in nine of ten cases; fewer would rarely be.
+/// Minimum trials of a relation for concurrency: with passes that scatter by 4 %, this many are proven equal within 2 %
+/// in nine of ten cases; fewer would rarely be.
 const FEWEST: usize = 32;
 /// Bit mask of the passes of the first analysis that a gate trial performs alone: two of eight, with the others
 /// concurrent, are nearly as good as half of them and cost half as much.

@@ -172,8 +172,8 @@ impl Shares {
         Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: MAX_PASS }
     }
 
-    /// Redistributes the budget among concurrent trials: the saved time first makes passes longer, until they show the
-    /// scatter of each trial, and then the run shorter.
+    /// Redistributes the budget among concurrent trials: longer passes, up to a length that shows the scatter of each
+    /// trial, and then a shorter run.
     pub fn divide_by(&mut self, concurrency: &Concurrency) {
         if concurrency.is_any() {
             (self.pace, self.longest) = (concurrency.pace(), concurrency::BRIEF);

@@ -12,16 +12,15 @@ use std::sync::Arc;
 
 /// Lines: one aligned run, as for the sentinel of a map.
 const LINES: u32 = 16;
-/// Round trips per batch: states differ by 15 %, so the clock read in each batch does not matter. A visit takes 40 µs
-/// in one cache and 160 µs across dies.
+/// Round trips per batch: states differ by 15 %, so a clock read in each does not matter. A visit takes 40 µs in a
+/// cache and 160 µs across dies.
 const ROUND_TRIPS: u32 = 32;
 const WARM_UP: u32 = 200;
 /// Failed visits of a pair before it is no longer visited.
 const PATIENCE: u32 = 3;
 const CHOICES: u64 = 0x5E;
 
-/// The kernel that shows every state of a machine, on the same lines and with the same code as in a map, so that the
-/// states of trials and of pairs are comparable.
+/// The kernel that shows every state, on the same lines and with the same code as in a map, for comparable states.
 #[derive(Debug)]
 pub struct Sentinel {
     orders: Arc<[SpanOrder]>,

@@ -54,8 +54,7 @@ impl Driver<'_> {
         Picos::from_secs((first.secs() * most).min(MAX_PASS.secs()))
     }
 
-    /// Share of the remaining time for a pass that ends with a count: equal parts for all trials with no more passes,
-    /// so that the first does not take everything.
+    /// Share of the remaining time for a pass that ends with a count: equal for all trials with no more passes.
     pub(super) fn share_of(&self, left: Picos, passes: u32) -> Picos {
         let trials = 0..self.settings.trials.len();
         let waiting =
