@@ -66,7 +66,6 @@ mod reading {
     }
 
     impl Interrupts {
-        /// Parses `/proc/interrupts`; `None` for another format.
         fn parse(text: &str) -> Option<Interrupts> {
             let mut lines = text.lines();
             let cpus: Vec<CpuId> = lines

@@ -33,7 +33,6 @@ struct Host {
 }
 
 impl Host {
-    /// A host with this many CPUs; `None` if there are fewer.
     fn of(count: usize) -> Option<Host> {
         let host = Host::of_at_most(count);
         if host.cpus.len() < count {

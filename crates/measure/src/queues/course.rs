@@ -134,7 +134,6 @@ pub fn shares(loops: &[Vec<Stamp>]) -> Option<Vec<f64>> {
     (all > 0.0).then(|| messages.iter().map(|messages| messages / all).collect())
 }
 
-/// Start and end of the middle 80 % of the common running time.
 fn middle(loops: &[Vec<Stamp>]) -> Option<[f64; 2]> {
     let begun = loops.iter().map(|stamps| Some(stamps.first()?.ticks)).max()??;
     let ended = loops.iter().map(|stamps| Some(stamps.last()?.ticks)).min()??;

@@ -168,7 +168,6 @@ fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> 
     Ok(high)
 }
 
-/// The capacity of the smallest buffer.
 fn holds_least<M: Message>(sender: &OwnedFd, receiver: &OwnedFd) -> Result<usize, Refusal> {
     holds::<M>(sender, receiver, 1, 1 << 10)
 }

@@ -67,7 +67,6 @@ impl<M> Shared<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message and unlocks; the caller has checked for room.
     fn put(&self, mut state: MutexGuard<'_, State<M>>, message: M) {
         state.messages.push_back(message);
         let sleeps = state.waiting_for_message > 0;

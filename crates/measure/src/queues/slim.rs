@@ -132,7 +132,6 @@ impl SlimSemaphore {
         self.counts.permits.load(Relaxed) == 0
     }
 
-    /// Polls until there is a permit, or the limit of polls is reached.
     fn poll(&self) {
         for poll in 0..POLLS {
             if !self.is_empty() {

@@ -199,7 +199,6 @@ impl Driver<'_> {
         here.map(|(placement, _)| placement).collect()
     }
 
-    /// One run of a workload on every placement.
     fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
@@ -300,7 +299,6 @@ impl Driver<'_> {
         }))
     }
 
-    /// Whether some workload has not run on every placement.
     fn lacks_runs(&self) -> bool {
         let settings = self.job.settings;
         let trials = settings.works.len() * settings.placements.len();

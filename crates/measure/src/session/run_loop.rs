@@ -167,7 +167,6 @@ impl<'a> RunLoop<'a> {
         if self.is_stopped() { Ended::Interrupted } else { Ended::Budget }
     }
 
-    /// Warms up whatever performs these trials, for at most `most` in total.
     pub fn warm_up(&mut self, orders: &[TrialOrder<'_>], most: Picos) {
         let observer = &mut *self.observer;
         self.machine.warm_up(orders, most, &mut |text| observer.event(Event::Notice { text }), self.stop);
@@ -266,7 +265,6 @@ impl<'a> RunLoop<'a> {
         self.gone.is_empty()
     }
 
-    /// Whether one of these CPUs was lost.
     pub fn misses_one_of(&self, cpus: &[CpuId]) -> bool {
         !self.gone.is_empty() && cpus.iter().any(|&cpu| self.gone.contains(cpu))
     }

@@ -52,7 +52,6 @@ pub fn run(
 
 type Outcome = Result<PassOutcome, TrialFailure>;
 
-/// Whether a thread of these passes was refused or moved.
 fn suspicion(outcomes: &[Outcome]) -> Suspicion {
     let mut missed = outcomes.iter().filter_map(|it| it.as_ref().err()).filter(|it| it.missed_a_cpu());
     let moved = |pass: &PassOutcome| pass.roles.iter().any(|role| role.migrated);
@@ -63,7 +62,6 @@ fn suspicion(outcomes: &[Outcome]) -> Suspicion {
     }
 }
 
-/// The roles of these CPUs in the whole placement.
 fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
     let here = |(_, cpu): &(usize, &CpuId)| placement.contains(cpu);
     whole.iter().enumerate().filter(here).map(|(role, _)| role).collect()

@@ -58,7 +58,6 @@ impl CoreClocks {
         }
     }
 
-    /// The clock of a core, for several queries within a trial.
     pub fn of(&self, cpu: CpuId) -> CpuClock<'_> {
         let key = hash([self.key, u64::from(cpu.0)]);
         CpuClock { clocks: self, cpu, key, drift: Wander::new(key, self.drift_ps) }

@@ -132,7 +132,6 @@ impl Simulation<'_, '_> {
         self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu)
     }
 
-    /// Duration of all transfers of a hand-off between two threads.
     fn travel_ns(&mut self, from: usize, to: usize) -> f64 {
         let (stage, transfers) = (&*self.stage, self.cost.transfers);
         let [from_cpu, to_cpu] = [from, to].map(|thread| self.threads[thread].cpu);

@@ -255,7 +255,6 @@ impl<'a> Roles<'a> {
         if self.cpus[from] == self.cpus[to] { 0.0 } else { self.message_ns(from, to) }
     }
 
-    /// Duration of a message between two roles.
     fn message_ns(&self, from: usize, to: usize) -> f64 {
         let (from, to) = (self.cpus[from], self.cpus[to]);
         if from == to {

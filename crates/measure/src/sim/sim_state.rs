@@ -42,7 +42,6 @@ impl SimState {
         }
     }
 
-    /// The key of all temporary effects in a trial.
     pub fn key(&self, assignment: &Assignment) -> u64 {
         let cpus = assignment.placement.iter().fold(0, |state, cpu| hash([state, u64::from(cpu.0)]));
         hash([self.seed, assignment.key, cpus])
@@ -93,7 +92,6 @@ impl SimState {
         self.throttled(until).times > self.throttled(from).times
     }
 
-    /// Throttling by a quota up to a time.
     pub fn throttled(&self, until: Picos) -> Throttled {
         let of = |stall: &Stall| {
             let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));

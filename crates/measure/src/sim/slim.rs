@@ -58,7 +58,6 @@ enum Holder {
 #[derive(Debug, Clone, Copy)]
 struct Line {
     holder: Holder,
-    /// End of the current transfer.
     there_ns: f64,
 }
 

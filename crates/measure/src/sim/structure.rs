@@ -112,7 +112,6 @@ impl Default for Structure {
 }
 
 impl Structure {
-    /// The reason why it cannot be built: the key and the problem.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let count = self.cpu_count();
         if !(2..=MAX_CPUS as u64).contains(&count) {

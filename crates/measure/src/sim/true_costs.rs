@@ -96,7 +96,6 @@ impl TrueCosts {
         base * self.pair_factor(a, b)
     }
 
-    /// Factor of the lines' home for a pair.
     pub fn home_factor(&self, a: CpuId, b: CpuId, home: Home) -> f64 {
         let (Some(left), Some(right)) = (self.topology.node_of(a), self.topology.node_of(b)) else {
             return 1.0;

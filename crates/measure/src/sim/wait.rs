@@ -93,7 +93,6 @@ pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     1.0 + (most - 1.0) * duty.min(1.0)
 }
 
-/// Time of polling before a side sleeps.
 fn looks_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
     if cost.polls.is_infinite() { f64::INFINITY } else { cost.polls * poll_ns(stage, cost, side) }
 }

@@ -11,7 +11,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// Longer than any test waits.
 const FOREVER: Duration = Duration::from_secs(600);
 
 #[derive(Clone)]
@@ -501,7 +500,6 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
     said
 }
 
-/// Spins for a gap.
 fn pause(gap_ns: f64, number: u64) {
     let gap = Instant::now();
     while (gap.elapsed().as_nanos() as f64) < gap_ns * (0.75 + number as f64 / f64::from(1 << 25)) {

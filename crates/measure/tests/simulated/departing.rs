@@ -28,7 +28,6 @@ struct Slow {
     machine: SimMachine,
     /// Time until the system reports the CPU offline.
     half_told: Picos,
-    /// Time at which work first missed it.
     missed: Option<Picos>,
     /// The queue whose passes get no time.
     late: Option<&'static str>,

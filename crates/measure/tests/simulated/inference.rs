@@ -30,7 +30,6 @@ fn disturbed_cells_hide_no_group_although_nothing_is_reported() {
 
 static CAS: Kernel = Kernel::ping_pong(("cas+pause", "cas+pause"), &[], (1.0, Spin::Hinted), 1);
 
-/// Machines with the levels that their latencies show.
 const MACHINES: [(&str, &[Level]); 6] = [
     ("chiplet-16", &[Level::L3]),
     ("chiplet-16-smt", &[Level::Core, Level::L3]),
@@ -77,7 +76,6 @@ fn groups_of(machine: &SimMachine, level: Level, chosen: &CpuSet) -> Vec<CpuSet>
     groups
 }
 
-/// Levels that can be distinguished, and groups with a single CPU outside, which could as well be slow.
 fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec<CpuSet>>, Vec<CpuSet>) {
     let (mut told, mut untold): (Vec<Vec<CpuSet>>, Vec<CpuSet>) = (Vec::new(), Vec::new());
     for &level in levels {

@@ -15,7 +15,6 @@ fn simulated() -> Vec<Workload> {
     WorkloadKind::ALL.into_iter().filter(|kind| kind.roles(1).is_some()).map(Workload::usual).collect()
 }
 
-/// The first comparison of each workload.
 fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
     let mut headlines: Vec<&Comparison> = Vec::new();
     for comparison in &result.comparisons {

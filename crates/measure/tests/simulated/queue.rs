@@ -20,7 +20,6 @@ fn of_clusters(machine: &SimMachine, of_each: usize, options: Parameters, budget
     settings_of(machine, "queue", (cpus, &[]), options, 0.05, budget_s)
 }
 
-/// The duration is within the predicted minimum and maximum.
 fn assert_planned(planned: [Picos; 2], took: Picos) {
     let [least, most] = planned.map(Picos::secs);
     assert!((0.9 * least..=1.1 * most).contains(&took.secs()), "{took} for a plan of {planned:?}");
@@ -318,7 +317,6 @@ fn ratios(alone: &SeriesResult, together: &SeriesResult) -> Vec<f64> {
         .collect()
 }
 
-/// The relations that the gate accepted, and those that it refused.
 fn verdicts(result: &SeriesResult) -> [Vec<Relation>; 2] {
     let Regime::Parallel { gate, .. } = &result.regime else { return [Vec::new(), Vec::new()] };
     [true, false].map(|wanted| {

@@ -60,13 +60,11 @@ fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
-    /// Trials reported to have states.
     given: usize,
     /// Trials with at least two passes in each of two states that differ by 30 % and do not overlap.
     planted: usize,
     /// Those of them that are reported.
     found: usize,
-    /// Trials with a value that no state has.
     averaged: Vec<String>,
 }
 

@@ -105,7 +105,6 @@ impl Run {
         kernel_by_id(self.result.maps[0].kernel.as_str()).unwrap()
     }
 
-    /// The true half round trip of a pair in the first map, with lines on the home of its headline.
     pub fn true_ns(&self, pair: [CpuId; 2], value: &CellValue) -> f64 {
         self.machine.true_ns(pair[0], pair[1], self.kernel(), value.home)
     }
@@ -271,12 +270,10 @@ pub struct Found {
 }
 
 impl Found {
-    /// Share of the bad cells that were found.
     pub fn recall(self) -> f64 {
         self.found as f64 / self.bad.max(1) as f64
     }
 
-    /// Share of the flagged cells that are bad.
     pub fn precision(self) -> f64 {
         self.found as f64 / self.flagged.max(1) as f64
     }

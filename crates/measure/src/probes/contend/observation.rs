@@ -22,7 +22,6 @@ pub struct Observation {
     pub parts: Vec<u32>,
     pub cpu_ns: Option<u64>,
     pub switches: Option<[u32; 2]>,
-    /// Acquisition times, in the phase that times them.
     pub acquire: Option<Tally>,
 }
 

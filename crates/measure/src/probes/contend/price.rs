@@ -164,7 +164,6 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     Ok(observed)
 }
 
-/// Records the results of the simulated operations, repeated `times` to fill the pass.
 fn note(observed: &mut Observed, plain: &Contended, ordered: bool, times: f64, whole_ns: f64) {
     let (made, threads) = (plain.total() as f64, plain.operations.len() as f64);
     let per_s = made * times / whole_ns * 1e9;

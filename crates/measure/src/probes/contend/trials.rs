@@ -51,7 +51,6 @@ impl Config {
     }
 }
 
-/// The trials of a request, in report order.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options;
     let methods = list("--method", options.text("method").unwrap_or(DEFAULT))?;

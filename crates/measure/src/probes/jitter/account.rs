@@ -16,7 +16,6 @@ pub struct Account {
     switched: u64,
     /// Lengths of the gaps with a context switch, in ticks.
     switches: Vec<u64>,
-    /// Lengths of the other gaps, in ticks.
     others: Vec<u64>,
     /// Observed ticks, including counter reads.
     pub watched: u64,

@@ -85,7 +85,6 @@ const SIMULATED: [u64; 2] = [200, 2_000];
 const SIMULATED_ASLEEP: u64 = 100_000;
 /// The part of a pass over which the rate is computed, as on real threads.
 const MIDDLE: [f64; 2] = [0.1, 0.9];
-/// Simulated laps of a full queue on a shared CPU.
 const LAPS: u64 = 3;
 /// Maximum simulated messages of a pass at a fixed rate.
 const MAX_PACED: u64 = 20_000;
@@ -263,7 +262,6 @@ fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f6
     }
 }
 
-/// Simulates a fixed rate: every message has a due time.
 fn paced(
     stage: &mut dyn Pricing<'_>,
     course: &Course,

@@ -42,12 +42,10 @@ pub struct Led {
 
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Hand-offs in the right order.
     pub verified: u64,
     pub polls: u64,
 }
 
-/// Passes the turn, waking the partner if `WAKES`.
 #[inline(always)]
 fn pass<const WAKES: bool>(turn: &Turn, word: u32) {
     if WAKES { turn.pass_waking(word) } else { turn.pass(word) }

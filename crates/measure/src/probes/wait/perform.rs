@@ -203,7 +203,6 @@ fn drawn(key: u64, spells: usize) -> Vec<usize> {
     lines
 }
 
-/// The median cost of a pair of clock reads on the calling CPU.
 fn clock_cost() -> u64 {
     let mut pairs = [0; CLOCK_READS];
     for pair in &mut pairs {

@@ -59,12 +59,10 @@ impl Mode {
             .ok_or_else(|| RequestError::Unfit(format!("unknown mode `{}`", mode.unwrap_or_default()).into()))
     }
 
-    /// Whether it needs only one CPU.
     fn is_of_one_cpu(self) -> bool {
         matches!(self, Mode::Cost | Mode::Clock)
     }
 
-    /// Its parameter value; `None` for the default.
     fn name(self) -> Option<&'static str> {
         match self {
             Mode::Timed => None,
@@ -125,7 +123,6 @@ impl Trial {
     }
 }
 
-/// The strategies of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Sides {
     /// Native strategies; `None` is the clock alone.
@@ -134,7 +131,6 @@ enum Sides {
     External(External),
 }
 
-/// The trial of a runtime.
 fn of_runtime(external: &External, mode: Mode, placement: Vec<CpuId>) -> TrialSpec {
     let parameters =
         Parameters::default().with("strategy", external.to_string()).with_some("mode", mode.name());
@@ -233,7 +229,6 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(trials)
 }
 
-/// Two siblings among the selected CPUs.
 fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
     let cpus = request.cpus;
     cpus.iter().enumerate().find_map(|(index, &a)| {

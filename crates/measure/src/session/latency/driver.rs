@@ -90,7 +90,6 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Sets the expectation for the phases after the map.
     pub fn then(self, later: Later) -> Driver<'a> {
         Driver { later, ..self }
     }
@@ -128,7 +127,6 @@ impl<'a> Driver<'a> {
         Ok((!departures.is_empty(), again))
     }
 
-    /// The rounds without cells that need an absent CPU.
     fn possible<'r>(&self, rounds: &'r [CellRound]) -> Cow<'r, [CellRound]> {
         if self.run.is_whole() {
             return Cow::Borrowed(rounds);
@@ -275,7 +273,6 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Stores every choice made so far.
     pub fn decide(&mut self) -> Result<(), RunError> {
         for (key, value) in self.choices.decisions() {
             if self.log.record.decision(&key) != Some(value.as_str()) {
@@ -314,7 +311,6 @@ impl<'a> Driver<'a> {
         analyse_while(&self.topology, self.settings, self.scale.rate, &self.log.record, go_on)
     }
 
-    /// Records that the user stopped the run; returns whether everything is kept.
     fn is_kept(&mut self) -> Result<bool, RunError> {
         if !self.run.is_kept()? {
             return Ok(false);

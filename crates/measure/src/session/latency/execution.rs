@@ -22,7 +22,6 @@ const PAIRS: usize = 3;
 /// Number of nearest disjoint pairs if there are no groups.
 const NEAREST: usize = 2;
 
-/// Tests the nearest pairs in an adaptive run over all pairs.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     // A continued run has the answer already.
     if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.run.left() < expected(driver) {
@@ -54,7 +53,6 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// Remaining machine time of the tests.
 pub fn remaining(driver: &Driver<'_>) -> Picos {
     if driver.choices.execution.is_empty() { expected(driver) } else { Picos::ZERO }
 }

@@ -12,7 +12,6 @@ use coretalk_model::{Picos, Relation, Tool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Visits every pair under the counts of each tool.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Imitation);
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();

@@ -149,7 +149,6 @@ pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
     driver.serial_ns(cell, &driver.visit_plan.map(cell, 0))
 }
 
-/// Performs passes over the cells that still need one, until none does.
 pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool) -> Result<Ended, RunError> {
     let target = target(driver);
     sweep(driver, target, of)

@@ -51,7 +51,6 @@ pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-/// The second re-measurement of all cells that had a first one.
 pub fn second(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let known: BTreeSet<u32> = driver.log.record.others(Purpose::Again).map(|entry| entry.cell).collect();
     let suspects: Vec<u32> = known.into_iter().collect();

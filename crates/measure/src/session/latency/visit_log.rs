@@ -166,7 +166,6 @@ impl<'a> VisitLog<'a> {
         self.round_time.retain(|&(of, _), _| of != purpose);
     }
 
-    /// Expected time in nanoseconds of a round with this slowest relation, from earlier ones of its kind.
     pub fn expect(&self, purpose: Purpose, slowest: Relation) -> Option<f64> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)
     }
