@@ -48,6 +48,8 @@ fn two_runs_of_one_machine_are_the_same_in_every_format() {
     let json = tool.done(&["compare", "one", "two", "--format", "json"]).out;
     let document: Value = serde_json::from_str(&json).unwrap();
     assert!(document["run"].is_null() && document["compared"]["levels"] == "reported");
+    let sides = ["a", "b"].map(|side| ["machine", "cpus"].map(|key| &document["compared"][side][key]));
+    assert_eq!(sides, [[&Value::from("SIMULATED chiplet-16"), &Value::from(16)]; 2]);
     let differences = document["differences"].as_array().unwrap();
     assert_eq!(differences.len(), 2 + 120);
     assert!(differences.iter().all(|one| one["verdict"] == "same"), "{json}");

@@ -64,6 +64,8 @@ fn a_mesh_is_called_continuous() {
         (&found["inferred"]["continuous"], &found["inferred"]["levels"]),
         (&true.into(), &Value::Array(vec![]))
     );
+    let doubts = found["doubts"].as_array().unwrap().iter();
+    assert!(doubts.clone().all(|doubt| doubt["kind"] == "unfit"), "{:?}", doubts);
 }
 
 #[test]
@@ -71,6 +73,7 @@ fn a_saved_run_and_its_document_say_the_same() {
     let tool = Tool::new();
     tool.done(&["latency", "--machine", "sim:laptop-smt", "--seed", "1", "-q", "--name", "one"]);
     let mut found = topology(&tool, &["--from", "one"]);
+    assert_eq!(found["doubts"], Value::Array(vec![]), "a machine without faults");
     found["inferred"]["levels"][0]["repeats"] = Value::Null;
     let exported = tool.json(&["export", "one"]);
     assert_eq!(found, exported["topology"]);

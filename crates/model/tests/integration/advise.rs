@@ -162,6 +162,9 @@ fn few_threads_get_the_best_placement_of_all() {
                 };
                 let best = exhaustive(&graph, &distances);
                 assert!(found <= best * (1.0 + 1e-9), "{threads} on {cpus}: {found} against {best}");
+                let at = |thread: usize| advice.cpus[thread].index();
+                let prices = graph.edges().map(|(a, b, _)| distances.ns(at(a), at(b)));
+                assert_eq!(advice.worst, prices.reduce(f64::max));
             }
         }
     }

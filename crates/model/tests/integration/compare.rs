@@ -146,6 +146,8 @@ fn a_slower_level_and_a_faster_cell_are_told_apart() {
     let [l3, machine] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };
     assert_eq!((l3.level.as_str(), l3.pairs, l3.difference.verdict), ("l3", [56; 2], Verdict::Slower));
     assert!(l3.difference.shift.contains(0.06) && l3.difference.q_value < 1e-3, "{l3:?}");
+    let medians = [l3.difference.a, l3.difference.b];
+    assert!((medians[0] - 20.0).abs() < 0.1 && (medians[1] - 21.2).abs() < 0.1, "{medians:?}");
     assert_eq!((machine.level.as_str(), machine.difference.verdict), ("machine", Verdict::Same));
     let faster: Vec<&ReadingKey> = comparison.datasets[0]
         .cells

@@ -86,6 +86,8 @@ fn an_effect_is_found_with_its_size_and_its_side() {
         };
         assert_eq!((*winner, *runner_up), (1, 2));
         assert!((share.point - 0.05).abs() < 0.02 && *p_value <= 0.01, "{share:?} {p_value}");
+        let own = wall.pairs.iter().filter(|pair| [pair.a, pair.b].contains(winner));
+        assert_eq!(own.filter_map(|pair| pair.p_value).reduce(f64::max), Some(*p_value));
     }
 }
 
