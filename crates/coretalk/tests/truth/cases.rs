@@ -138,19 +138,15 @@ fn trials_are_true() {
 #[test]
 fn findings_are_true() {
     let all = [
-        ("chiplet-16", "sharing --cpus 0,1,8 --budget 4s", ["padding", "to"]),
-        ("chiplet-16", "broadcast --budget 4s", ["ranking", "single"]),
-        ("chiplet-16", "latency --gap 1us,100us,1ms --pairs 0-1,0-8 --budget 4s", ["idle-gaps", "alike"]),
-        ("chiplet-16", "jitter --cpus 0-4", ["noise", "quiet"]),
-        ("chiplet-16", "queue --cpus 0,1 --queue spsc --batch 1,8,64 --budget 4s", ["batches", "gain"]),
-        (
-            "chiplet-16",
-            "queue --cpus 0,1 --queue spsc --rate-sweep --budget 6s",
-            ["rate-limit", "not-reached"],
-        ),
+        ("sharing --cpus 0,1,8 --budget 4s", ["padding", "to"]),
+        ("broadcast --budget 4s", ["ranking", "single"]),
+        ("latency --gap 1us,100us,1ms --pairs 0-1,0-8 --budget 4s", ["idle-gaps", "alike"]),
+        ("jitter --cpus 0-4", ["noise", "quiet"]),
+        ("queue --cpus 0,1 --queue spsc --batch 1,8,64 --budget 4s", ["batches", "gain"]),
+        ("queue --cpus 0,1 --queue spsc --rate-sweep --budget 6s", ["rate-limit", "not-reached"]),
     ];
-    let runs = runs(&Tool::new(), &all.map(|(machine, words, _)| (machine, words)));
-    for (run, (_, words, finding)) in runs.iter().zip(all) {
+    let runs = runs(&Tool::new(), &all.map(|(words, _)| ("chiplet-16", words)));
+    for (run, (words, finding)) in runs.iter().zip(all) {
         let found = &run.document["findings"][0];
         assert_eq!(["kind", "verdict"].map(|key| &found[key]), finding, "{words}");
     }
@@ -172,49 +168,35 @@ fn suites_are_true() {
 fn placements_are_true() {
     const PLACED: &str = "--placement compact --placement spread --placement one-per-core";
     let all = [
-        ("chiplet-16", "place --workload ring,integer --threads 4 --budget 300s"),
-        ("chiplet-16-smt", "place --workload ring,integer,pipeline --threads 4 --budget 300s"),
-        ("chiplet-16-smt", "place --workload all-to-all,barrier --threads 4 --budget 300s"),
-        ("chiplet-16-smt", "place --workload shared-counter,n-queens:9 --threads 4 --budget 300s"),
-        ("chiplet-16-smt", "place --workload ring --budget 5s"),
-        ("epyc-2s-192", &format!("place --workload ring --threads 2 {PLACED} --budget 300s")),
-        (
-            "hybrid",
-            "place --workload integer,ring --threads 4 --placement p-cores --placement e-cores --budget 300s",
-        ),
+        ("chiplet-16", "ring,integer --threads 4 --budget 300s"),
+        ("chiplet-16-smt", "ring,integer,pipeline --threads 4 --budget 300s"),
+        ("chiplet-16-smt", "all-to-all,barrier --threads 4 --budget 300s"),
+        ("chiplet-16-smt", "shared-counter,n-queens:9 --threads 4 --budget 300s"),
+        ("chiplet-16-smt", "ring --budget 5s"),
+        ("epyc-2s-192", &format!("ring --threads 2 {PLACED} --budget 300s")),
+        ("hybrid", "integer,ring --threads 4 --placement p-cores --placement e-cores --budget 300s"),
     ];
+    let all = all.map(|(machine, words)| (machine, format!("place --workload {words}")));
     judge(&runs(&Tool::new(), &all), 17);
 }
 
 #[test]
 fn plans_are_true() {
-    let plan = |machine: &str, words: &str| {
-        let words = format!("plan {words} --machine sim:{machine} --seed 1");
-        Run::asked(&Tool::new(), machine, &words, Vec::new())
-    };
-    judge(&[plan("chiplet-16-smt", "latency --cpus 0-3,8,16"), plan("hybrid", "")], 4);
+    let all = ["latency --cpus 0-3,8,16 --machine sim:chiplet-16-smt", "--machine sim:hybrid"];
+    judge(&all.map(|words| Run::asked(&Tool::new(), &format!("plan {words} --seed 1"), Vec::new())), 4);
 }
 
 /// Comparisons of a run with others.
 pub fn comparisons(tool: &Tool) -> Vec<Run> {
-    let measured = |machine: &str, seed: usize, name: &str| {
+    let sides = [("chiplet-16", "a"), ("chiplet-16", "b"), (FARTHER, "farther"), (RENUMBERED, "renumbered")];
+    let sides = sides.into_iter().zip(1..).map(|((machine, name), seed)| {
         let words = format!("latency --cpus 0-3,8-9 --budget 4s --seed {seed}");
         Run::of(tool, machine, &words, name).document
-    };
-    let a = measured("chiplet-16", 1, "a");
-    let others = [("chiplet-16", "b"), (FARTHER, "farther"), (RENUMBERED, "renumbered")];
-    let mut others = others.into_iter().zip(2..).map(|((machine, name), seed)| measured(machine, seed, name));
+    });
+    let sides: Vec<_> = sides.collect();
     // Runs by age, since the screen repeats a tag that names a run.
-    let all = [
-        "latest~3 latest~2",
-        "latest~3 latest~1 --force",
-        "latest~3 latest --force",
-        "latest~3 latest~2 latest~1 latest",
-    ];
-    let sources: Vec<_> =
-        all.map(|_| [Some(a.clone()), others.next()].into_iter().flatten().collect()).into();
-    let compare = |(words, sources)| Run::asked(tool, "chiplet-16", &format!("compare {words}"), sources);
-    all.into_iter().zip(sources).map(compare).collect()
+    let all = ["latest~2", "latest~1 --force", "latest --force", "latest~2 latest~1 latest"];
+    all.map(|others| Run::asked(tool, &format!("compare latest~3 {others}"), sides.clone())).into()
 }
 
 #[test]
@@ -236,7 +218,7 @@ pub fn advice(tool: &Tool) -> Vec<Run> {
         let patterns = ["all-to-all", "pairs", "ring", "pipeline", "independent"].into_iter();
         all.extend(patterns.filter(|of| threads % 2 == 0 || *of != "pairs").map(|pattern| {
             let words = format!("advise --from {machine} --threads {threads} --pattern {pattern}");
-            Run::asked(tool, machine, &words, vec![source.clone()])
+            Run::asked(tool, &words, vec![source.clone()])
         }));
     }
     all
@@ -265,14 +247,14 @@ fn structures_are_true() {
         let name = format!("{machine}-{}", all.len());
         let words = format!("latency --cpus {cpus} --seed 1 --budget 4s");
         let source = vec![Run::of(tool, machine, &words, &name).document];
-        all.push(Run::asked(tool, machine, &format!("topology --from {name}"), source.clone()));
+        all.push(Run::asked(tool, &format!("topology --from {name}"), source.clone()));
         let file = tool.path().join(format!("{name}.csv"));
         let file = file.to_str().unwrap();
         tool.done(&["export", &name, "--format", "csv", "-o", file]);
-        all.push(Run::asked(tool, machine, &format!("topology --from {file}"), source.clone()));
+        all.push(Run::asked(tool, &format!("topology --from {file}"), source.clone()));
         // `lint` has no document.
         let document = all.last().unwrap().document.clone();
-        all.push(Run::of_blocks(tool, machine, &format!("lint {file}"), document, source));
+        all.push(Run::of_blocks(tool, &format!("lint {file}"), document, source));
     }
     judge(&all, 16);
 }

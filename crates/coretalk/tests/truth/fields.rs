@@ -94,13 +94,8 @@ pub fn has_own_unit(run: &Run, path: &str) -> bool {
 pub fn is_in_own_unit(run: &Run, path: &str, value: &DisplayValue) -> bool {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
     let is_share = is_difference || value.unit == DisplayUnit::Own(Unit::Share);
-    match is_in_percent(path) {
-        true => is_share,
-        false => {
-            let is_scaled = matches!(value.unit, DisplayUnit::OfColumn(divisor) if divisor != 1.0);
-            !has_own_unit(run, path) || !is_share && !is_scaled
-        }
-    }
+    let is_scaled = matches!(value.unit, DisplayUnit::OfColumn(divisor) if divisor != 1.0);
+    if is_in_percent(path) { is_share } else { !has_own_unit(run, path) || !is_share && !is_scaled }
 }
 
 /// The path of a field, or of the field whose relative difference is reversed.
@@ -110,4 +105,20 @@ pub fn path_of(source: &Source) -> Option<&str> {
         Source::Computed(Operation::Reversed, of) => path_of(&of[0]),
         _ => None,
     }
+}
+
+/// An error in the unit of a number of the topology or of its column.
+pub fn unit_of_topology(run: &Run, headings: &[String], value: &DisplayValue) -> Option<String> {
+    let path = path_of(&value.source)?.strip_prefix("/topology/")?;
+    let is_share = path.ends_with("scatter") || path.ends_with("repeats") || path.contains("_kept/");
+    let is_its = match value.unit {
+        DisplayUnit::Own(unit) => unit == Unit::Share && is_share || unit == Unit::Bytes,
+        DisplayUnit::Decimals(_) => path.ends_with("ratio"),
+        unit => unit == DisplayUnit::OfColumn(1.0) && !is_share,
+    };
+    let unit = run.document["topology"]["inferred"]["levels"][0]["unit"].as_str();
+    let is_other = |heading: &String| {
+        heading.strip_prefix("inside, ").zip(unit).is_some_and(|(of_column, unit)| of_column != unit)
+    };
+    (!is_its || headings.iter().any(is_other)).then(|| format!("the unit of {value:?} below {headings:?}"))
 }

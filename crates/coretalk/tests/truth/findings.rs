@@ -2,10 +2,8 @@
 //! and completeness of rankings.
 
 use super::maps::has_flag;
-use super::plants::{Fault, plant};
 use super::run::{Run, list, relation};
 use super::sources::{is_near, recomputed};
-use crate::cli::tool::Tool;
 use coretalk::blocks::value::{MapSource, Source, Statistic};
 use coretalk_model::CpuId;
 use coretalk_model::stats::median;
@@ -173,47 +171,3 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
     };
     (!has_standing).then_some("a standing or the verdict is another")
 }
-
-#[test]
-fn findings_that_are_changed_are_found() {
-    let tool = Tool::new();
-    let run = |machine, words| Run::of(&tool, machine, &format!("{words} --budget 4s --seed 1"), "ranked");
-    let untrue = |run: &Run| untrue(run, &run.document["findings"][0]);
-    let ranked = ["wait --cpus 0,8", "spawn", "contend --cpus 0-3", "queue --cpus 0,1,8"];
-    let ranked = ranked.map(|words| run("chiplet-16", words));
-    let faults: [Fault; 7] = [
-        ("order", |run| run.edit_list(SUBJECTS, |all| all.swap(0, 1)), "the order"),
-        ("missing result", |run| run.edit_list(SUBJECTS, |all| drop(all.remove(1))), "is missing"),
-        ("value", |run| run.set("/findings/0/subjects/0/value", 1e-9), "a number is not"),
-        (
-            "name",
-            |run| run.edit_list(SUBJECTS, |all| all[0]["name"] = all[1]["name"].clone()),
-            "a result is missing",
-        ),
-        ("standing", |run| run.set("/findings/0/subjects/1/standing", "best"), "a standing"),
-        ("verdict", |run| run.set("/findings/0/verdict", "alike"), "a standing or the verdict"),
-        (
-            "condition",
-            |run| {
-                run.edit("/findings/0/condition", |all| {
-                    all.as_object_mut().unwrap().values_mut().for_each(|value| *value = (-1.0).into());
-                });
-            },
-            "a number is not that of its subject",
-        ),
-    ];
-    plant(&ranked, untrue, &faults);
-    // A subject with several pairs has the interval of the typical pair, which no check recomputes.
-    let interval: Fault = (
-        "interval",
-        |run| run.set("/findings/0/subjects/0/ci/1", 1e12),
-        "a number is not that of its subject",
-    );
-    plant(&ranked[..3], untrue, &[interval]);
-    let value =
-        |expected| -> Fault { ("value", |run| run.scale("/findings/0/subjects/0/value", 1.01), expected) };
-    plant(&[run("chiplet-16", "sharing --cpus 0,1,8")], untrue, &[value("that of no trial")]);
-    plant(&[run("hybrid", "latency --cpus 0-3,12")], untrue, &[value("that of its pairs")]);
-}
-
-const SUBJECTS: &str = "/findings/0/subjects";

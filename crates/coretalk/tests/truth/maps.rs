@@ -8,9 +8,6 @@ use coretalk_model::stats::{WIDEST_STATED, median};
 use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
-/// The largest relative error of a measured latency: requested precision, clock read of a batch, and core clock.
-pub const OFF: f64 = 0.05;
-
 /// `(from, to, ns)` of every cell with a value.
 pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
     let cell = |cell: &Value| {
@@ -18,12 +15,6 @@ pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
         Some((cpu("from")?, cpu("to")?, cell["median"].as_f64()?))
     };
     list(&matrix["cells"]).iter().filter_map(cell).filter(|(from, to, _)| from != to).collect()
-}
-
-/// The latency of the state of a machine that is nearest to a value.
-pub fn nearest(states: &[f64], value: f64) -> f64 {
-    let off = |ns: &f64| (ns / value).ln().abs();
-    states.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(f64::NAN)
 }
 
 /// Whether a cell or a trial has one of these flags.
@@ -40,7 +31,7 @@ pub fn is_doubtful(of: &Value) -> bool {
 }
 
 /// Half of the interval of a cell as a share of its value.
-pub fn relative_reach(of: &Value) -> Option<f64> {
+fn relative_reach(of: &Value) -> Option<f64> {
     let [low, point, high] = [&of["ci"][0], &of["median"], &of["ci"][1]].map(Value::as_f64);
     Some((high? - point?).max(point? - low?) / point?)
 }
@@ -131,14 +122,11 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
             values.into_iter().min_by(|a, b| (a - found).abs().total_cmp(&(b - found).abs()))
         }
         MatrixNumber::IdCorrelation => {
-            let distances: Vec<f64> =
-                pairs.iter().map(|(from, to, _)| f64::from(from.abs_diff(*to))).collect();
-            let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-            let of = |one: &[f64], other: &[f64]| {
-                let [a, b] = [one, other].map(mean);
-                one.iter().zip(other).map(|(x, y)| (x - a) * (y - b)).sum::<f64>()
-            };
-            Some(of(&distances, &values) / (of(&distances, &distances) * of(&values, &values)).sqrt())
+            let points = || pairs.iter().map(|(from, to, ns)| [f64::from(from.abs_diff(*to)), *ns]);
+            let means = [0, 1].map(|axis| points().map(|of| of[axis]).sum::<f64>() / pairs.len() as f64);
+            let of =
+                |x: usize, y: usize| points().map(|of| (of[x] - means[x]) * (of[y] - means[y])).sum::<f64>();
+            Some(of(0, 1) / (of(0, 0) * of(1, 1)).sqrt())
         }
         MatrixNumber::Between([low, high]) => {
             let is_inside = |value: &&f64| **value >= low - ROUNDED && **value <= high + ROUNDED;

@@ -1,24 +1,21 @@
-//! Checks of screens against their JSON documents and against the parameters of simulated machines.
+//! Checks of screens against their JSON documents. Tests of `model` and `measure` compare documents with machines.
 //!
 //! Every number of a screen is recomputed from its source in the document (`sources`, `fields`, `maps`) and parsed from its
 //! text (`texts`, `printed`). Findings are recomputed from results (`findings`); CPU sets and words are compared with the
-//! document and the machine (`words`, `rows`). Planted faults in all of these must be found (`plants`).
+//! document (`words`, `rows`, `first_lines`, `place`). Planted faults in all of these must be found (`plants`, `faults`).
 
-mod advised;
 mod cases;
-mod compared;
+mod faults;
 mod fields;
 mod findings;
 mod first_lines;
 mod maps;
-mod noiseless;
 mod place;
 mod plants;
 mod printed;
 mod rows;
 mod run;
 mod sources;
-mod structure;
 mod texts;
 mod words;
 
@@ -34,17 +31,8 @@ fn untrue(run: &Run) -> Vec<String> {
         .filter_map(|(unit, number)| Some(format!("{}: {number:?}", maps::wrong_in_map(run, unit, number)?)));
     let findings = list(&run.document["findings"]).iter();
     let findings = findings.filter_map(|one| Some(format!("{}: {one}", findings::untrue(run, one)?)));
-    let checks = [
-        structure::untrue,
-        place::untrue,
-        rows::untrue,
-        noiseless::untrue,
-        first_lines::untrue,
-        words::untrue,
-    ];
-    let of_asked = [advised::untrue, compared::untrue].into_iter().filter_map(|check| check(run));
-    let all = values.chain(cells).chain(findings).chain(of_asked.map(str::to_owned));
-    all.chain(checks.iter().flat_map(|check| check(run))).collect()
+    let words = [rows::untrue, place::unprinted, words::untrue].into_iter().flat_map(|check| check(run));
+    values.chain(cells).chain(findings).chain(words).chain(first_lines::untrue(run)).collect()
 }
 
 /// Fails if a screen has an error, or if a planted fault is not found. `kinds` is the least number of pairs of a kind of

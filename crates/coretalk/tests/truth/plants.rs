@@ -65,38 +65,35 @@ fn negated(value: &DisplayValue) -> Number {
 
 /// A number of another kind.
 fn of_other_kind(value: &DisplayValue) -> Number {
-    match (value.number, &value.source) {
-        (
-            Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }),
-            Source::Trial { .. }
-            | Source::Pairs { .. }
-            | Source::Cell { .. }
-            | Source::Field(_)
-            | Source::Pair { .. },
-        ) => Number::Count(number.round() as u64),
-        (Number::Count(number), Source::Trial { .. } | Source::Trials { .. } | Source::Count { .. }) => {
-            Number::Point(number as f64)
+    let of = &value.source;
+    let is_measured = matches!(of, Source::Trial { .. } | Source::Cell { .. } | Source::Field(_));
+    let is_of_pairs = matches!(of, Source::Pairs { .. } | Source::Pair { .. });
+    let is_counted = matches!(of, Source::Trial { .. } | Source::Trials { .. } | Source::Count { .. });
+    match value.number {
+        Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. })
+            if is_measured || is_of_pairs =>
+        {
+            Number::Count(number.round() as u64)
         }
-        (number, _) => number,
+        Number::Count(number) if is_counted => Number::Point(number as f64),
+        number => number,
     }
 }
 
 /// Other units, if the path of the field or a heading determines the unit.
 fn other_units(run: &Run, (headings, value): &Shown) -> Vec<(&'static str, DisplayUnit)> {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
+    // Numbers below other headings of the table may be in microseconds.
+    let is_open = headings.is_empty() || headings.iter().any(|it| it.split(' ').any(|word| word == "µs"));
+    let is_point = matches!(value.number, Number::Point(_));
     match (&value.source, value.unit) {
         (Source::Field(path), _)
             if !is_difference && (has_own_unit(run, path) || path.starts_with("/topology")) =>
         {
             vec![("unit", DisplayUnit::OfColumn(1e3)), ("share", DisplayUnit::Own(Unit::Share))]
         }
-        (Source::Trial { .. }, DisplayUnit::OfColumn(divisor))
-            if matches!(value.number, Number::Point(_)) =>
-        {
-            // Numbers below other headings of the table may be in microseconds.
-            let is_open =
-                headings.is_empty() || headings.iter().any(|it| it.split(' ').any(|word| word == "µs"));
-            if is_open { Vec::new() } else { vec![("unit", DisplayUnit::OfColumn(1e3 * divisor))] }
+        (Source::Trial { .. }, DisplayUnit::OfColumn(divisor)) if is_point && !is_open => {
+            vec![("unit", DisplayUnit::OfColumn(1e3 * divisor))]
         }
         _ => Vec::new(),
     }
@@ -226,13 +223,8 @@ fn sample<T>(all: &[T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&T> {
     for one in all.iter().filter(|one| !is_unheld(value(one))) {
         kinds.entry(kind_of(&value(one).source)).or_default().push(one);
     }
-    kinds
-        .into_values()
-        .flat_map(|of| {
-            let step = of.len().div_ceil(MOST);
-            of.into_iter().step_by(step)
-        })
-        .collect()
+    let step = |of: &Vec<&T>| of.len().div_ceil(MOST);
+    kinds.into_values().flat_map(|of| of.clone().into_iter().step_by(step(&of))).collect()
 }
 
 /// The number of found faults and the missed faults, by kind of fault and of source.
@@ -264,28 +256,4 @@ pub fn planted(runs: &[Run]) -> BTreeMap<String, (usize, Vec<String>)> {
         }
     }
     planted
-}
-
-/// A fault of a run: its name, the change, and words of the error that must report it.
-pub type Fault = (&'static str, fn(&mut Run), &'static str);
-
-/// Plants each fault in every run that it changes. Each run must have an error, and one run the expected error.
-pub fn plant<E: IntoIterator<Item: ToString>>(runs: &[Run], untrue: impl Fn(&Run) -> E, faults: &[Fault]) {
-    let untrue = |run: &Run| untrue(run).into_iter().map(|why| why.to_string()).collect::<Vec<_>>();
-    for run in runs {
-        assert_eq!(untrue(run), Vec::<String>::new(), "{:?}", run.words);
-    }
-    for (kind, change, expected) in faults {
-        let mut reasons = Vec::new();
-        for run in runs {
-            let mut changed = run.clone();
-            change(&mut changed);
-            if changed.said() != run.said() {
-                let found = untrue(&changed);
-                assert!(!found.is_empty(), "{kind}: {:?}: {}", run.words, changed.document);
-                reasons.extend(found);
-            }
-        }
-        assert!(reasons.iter().any(|why| why.contains(expected)), "{kind}: {reasons:#?}");
-    }
 }

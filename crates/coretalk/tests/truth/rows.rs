@@ -1,17 +1,14 @@
 //! Checks of words against fields of the document: verdicts and levels in rows of tables, CPU sets in the boxes of a
 //! topology, and numbers of findings of `doctor`.
 
-use super::cases;
 use super::fields::path_of;
-use super::plants::{Fault, plant};
 use super::run::{Run, list, relation};
-use crate::cli::tool::Tool;
 use coretalk::blocks::Cell;
 use coretalk::blocks::value::{Arg, Number, Sentence};
 use coretalk::report::fmt;
 use coretalk_model::Scope;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The words of a cell for each verdict of a difference and of a reported level.
 const VERDICTS: [(&str, &str, &[&str]); 9] = [
@@ -78,6 +75,17 @@ fn untrue_boxes(run: &Run) -> Option<String> {
     is_drawn.then(|| format!("the boxes {boxes:?} are not {reported:?}"))
 }
 
+/// An error in the number of inferred levels, of which a screen names all, or none if all agree with the report.
+fn unnamed_levels(run: &Run) -> Option<String> {
+    const PREFIX: &str = "/topology/inferred/levels/";
+    let paths = run.values.iter().filter_map(|(_, value)| path_of(&value.source));
+    let named: BTreeSet<&str> =
+        paths.filter_map(|path| path.strip_prefix(PREFIX)?.strip_suffix("/groups")).collect();
+    let all = list(&run.document["topology"]["inferred"]["levels"]).len();
+    let is_asked = run.words[0] == "topology" || !named.is_empty();
+    (is_asked && named.len() != all).then(|| format!("the screen names the levels {named:?} of {all}"))
+}
+
 /// The number of findings of `doctor` with one of these verdicts.
 fn findings(run: &Run, verdicts: &[&str]) -> usize {
     let all = list(&run.document["environment"]["doctor"]).iter();
@@ -104,48 +112,5 @@ fn untrue_counts(run: &Run) -> Option<String> {
 /// Contradictions between words of a screen and its document.
 pub fn untrue(run: &Run) -> Vec<String> {
     let rows = run.rows.iter().filter_map(|row| untrue_row(run, row));
-    rows.chain(untrue_boxes(run)).chain(untrue_counts(run)).collect()
-}
-
-#[test]
-fn words_next_to_numbers_that_are_changed_are_found() {
-    let tool = Tool::new();
-    let run = Run::of(&tool, "noisy-vm", "--cpus 0,1 --budget 2s --seed 1", "doubted");
-    let more: Fault = ("more findings", |run| run.set("/environment/doctor", json!([])), "more findings");
-    plant(std::slice::from_ref(&run), untrue, &[more]);
-    let kinds = Run::of(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s --seed 1", "kinds");
-    let of_kinds: Fault = (
-        "kinds of cores",
-        |run| {
-            run.edit_list("/ladder", |rows| {
-                let of_kinds = rows.iter_mut().filter(|row| row["classes"].is_array());
-                of_kinds.for_each(|row| row["classes"] = json!(["P", "none"]));
-            });
-        },
-        "the level in",
-    );
-    plant(&[kinds], untrue, &[of_kinds]);
-    let doctors = ["noisy-vm", "chiplet-16", "arm-coarse-clock"].map(|machine| {
-        let words = format!("doctor --machine sim:{machine}");
-        let each: Vec<&str> = words.split(' ').collect();
-        let document = serde_json::from_str(&tool.done(&[&each[..], &["--format", "json"]].concat()).out);
-        let (words, printed) = (vec!["doctor".to_owned()], tool.done(&each).out);
-        Run { words, printed, document: document.unwrap(), sentences: Vec::new(), ..run.clone() }
-    });
-    plant(&doctors, untrue_counts, &[("counts", more.1, "other counts")]);
-    let of_difference: [Fault; 2] = [
-        ("verdict", |run| run.set("/differences/0/verdict", "cannot-tell"), "the verdict in"),
-        ("level", |run| run.set("/differences/0/level", "package"), "the level in"),
-    ];
-    plant(&cases::comparisons(&tool)[..1], untrue, &of_difference);
-    let words = "latency --cpus 0-3,8,16 --budget 3s --seed 1";
-    let source = Run::of(&tool, "chiplet-16-smt", words, "boxes").document;
-    let structure = Run::asked(&tool, "chiplet-16-smt", "topology --from boxes", vec![source]);
-    let of_structure: [Fault; 4] = [
-        ("CPUs of a box", |run| run.printed = run.printed.replace("· 0-7,16-23", "· 0-7,16-22"), "the boxes"),
-        ("a group without a box", |run| run.set("/topology/reported/levels/1/groups/0", "0-6"), "the boxes"),
-        ("verdict", |run| run.set("/topology/agreement/0/verdict", "conflict"), "the verdict in"),
-        ("level", |run| run.set("/topology/agreement/0/level", "die"), "the level in"),
-    ];
-    plant(&[structure], untrue, &of_structure);
+    rows.chain(untrue_boxes(run)).chain(unnamed_levels(run)).chain(untrue_counts(run)).collect()
 }

@@ -1,9 +1,9 @@
-//! [`Run`]: a call of the tool on a simulated machine, with its screen, its document and the truth of the machine.
+//! [`Run`]: a call of the tool with its screen and its document.
 
 use super::printed::Printed;
 use super::sources::{Shown, entries, trial_of};
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{Arg, Sentence};
+use coretalk::blocks::value::Sentence;
 use coretalk::blocks::{Block, Cell, Drawing, DrawnNumber, Table};
 use coretalk::commands;
 use coretalk::document::Identity;
@@ -12,16 +12,12 @@ use coretalk::report::input::ReportInput;
 use coretalk::report::style::{By, Style};
 use coretalk::report::{Saved, Screen, fmt, html, screen};
 use coretalk::store::RunFile;
-use coretalk_measure::pricing::Pricing;
-use coretalk_measure::probes::kernel_by_id;
-use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::series::TrialId;
-use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Relation, Topology};
+use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Level, Relation, Topology};
 use serde_json::Value;
 use std::ffi::OsString;
-use std::rc::Rc;
 
-/// A call of the tool with its output and the simulated machine.
+/// A call of the tool with its output.
 #[derive(Clone)]
 pub struct Run {
     pub words: Vec<String>,
@@ -37,28 +33,17 @@ pub struct Run {
     pub rows: Vec<Vec<Cell>>,
     /// The numbers of its drawings, each with the unit of its drawing.
     pub cells: Vec<(String, DrawnNumber)>,
-    /// The CPUs of its sentences.
-    pub cpus: Vec<CpuSet>,
     pub document: Value,
     /// The trials of its distributions and of its cells of queues, in their order.
     pub trials: Vec<TrialId>,
     /// What the document says that the system reports.
     pub reported: Topology,
-    pub machine: Rc<SimMachine>,
     /// Documents of the runs that the screen is about: the sides of a comparison, the source of an advice.
     pub sources: Vec<Value>,
 }
 
 /// The width of every screen: no column of a table is left out.
 const WIDTH: usize = 400;
-
-/// A scenario by its name or its text.
-fn scenario(name: &str) -> Scenario {
-    match name.contains('=') {
-        true => Scenario::from_toml(name).unwrap(),
-        false => Scenario::builtin(name).unwrap(),
-    }
-}
 
 impl Run {
     /// Measures on a machine and saves the run as `name`.
@@ -77,7 +62,7 @@ impl Run {
         // Screens use the shortest prefix of the id.
         let saved = screen.split("saved as ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let blocks = screen::blocks(&report, Screen::Measured(saved.map_or(Saved::Not, Saved::As)));
-        let mut run = Run::of_screen(&words, machine, document, Vec::new(), &blocks, screen);
+        let mut run = Run::of_screen(&words, document, Vec::new(), &blocks, screen);
         let page = html::series::tables(&ReportInput::new(&report, name, Identity::Hidden));
         let on_page = page.iter().flat_map(Table::values);
         run.values.extend(on_page.map(|(column, value)| (vec![fmt::sentence(&column.title)], value.clone())));
@@ -85,26 +70,25 @@ impl Run {
     }
 
     /// Calls a command about saved runs, once for the screen and once for the JSON document.
-    pub fn asked(tool: &Tool, machine: &str, words: &str, sources: Vec<Value>) -> Run {
+    pub fn asked(tool: &Tool, words: &str, sources: Vec<Value>) -> Run {
         let json = call(tool, &format!("{words} --format json"));
-        Run::of_blocks(tool, machine, words, serde_json::from_str(&json).unwrap(), sources)
+        Run::of_blocks(tool, words, serde_json::from_str(&json).unwrap(), sources)
     }
 
     /// Calls a command about saved runs or files; `document` has its numbers.
-    pub fn of_blocks(tool: &Tool, machine: &str, words: &str, document: Value, sources: Vec<Value>) -> Run {
+    pub fn of_blocks(tool: &Tool, words: &str, document: Value, sources: Vec<Value>) -> Run {
         let screen = call(tool, words);
         let store = tool.path().join("runs");
         let all = ["coretalk"].into_iter().chain(words.split_whitespace()).map(OsString::from);
         let all = all.chain(["--store".into(), store.into()]);
         let run = commands::with_blocks(all, |blocks| {
-            Run::of_screen(words, machine, document.clone(), sources, blocks, screen)
+            Run::of_screen(words, document.clone(), sources, blocks, screen)
         });
         run.unwrap()
     }
 
     fn of_screen(
         words: &str,
-        machine: &str,
         document: Value,
         sources: Vec<Value>,
         blocks: &[Block<'_>],
@@ -150,12 +134,14 @@ impl Run {
             printed,
             first_line: first_line.unwrap_or_default(),
             values,
-            cpus: sentences.iter().flat_map(cpus_of).collect(),
             sentences,
-            rows: blocks.iter().flat_map(|block| rows(block)).cloned().collect(),
+            rows: blocks
+                .iter()
+                .filter_map(|block| table(block))
+                .flat_map(|table| table.rows.clone())
+                .collect(),
             cells,
             reported: reporting.map_or_else(|| Topology::flat(CpuSet::new()), reported),
-            machine: Rc::new(SimMachine::open(scenario(machine), 1)),
             trials: entries(&document).map(trial_of).collect(),
             document,
             sources,
@@ -163,33 +149,23 @@ impl Run {
     }
 
     /// The parts that a planted fault may change.
-    pub fn said(&self) -> (&Value, &str, &str, &[Sentence], &[CpuSet]) {
-        (&self.document, &self.printed, &self.first_line, &self.sentences, &self.cpus)
-    }
-
-    /// Changes a field of the document, if it exists.
-    pub fn edit(&mut self, path: &str, change: impl Fn(&mut Value)) {
-        self.document.pointer_mut(path).into_iter().for_each(change);
-    }
-
-    /// Changes a list of the document, if it exists.
-    pub fn edit_list(&mut self, path: &str, change: impl Fn(&mut Vec<Value>)) {
-        self.edit(path, |list| list.as_array_mut().into_iter().for_each(&change));
+    pub fn said(&self) -> (&Value, &str, &str, &[Sentence]) {
+        (&self.document, &self.printed, &self.first_line, &self.sentences)
     }
 
     /// Replaces a field of the document, if it exists.
     pub fn set(&mut self, path: &str, value: impl Into<Value>) {
-        let value = value.into();
-        self.edit(path, |field| *field = value.clone());
+        self.document
+            .pointer_mut(path)
+            .into_iter()
+            .zip([value.into()])
+            .for_each(|(field, value)| *field = value);
     }
 
-    /// Multiplies a number of the document, if it exists.
-    pub fn scale(&mut self, path: &str, factor: f64) {
-        self.edit(path, |field| {
-            if let Some(number) = field.as_f64() {
-                *field = (number * factor).into();
-            }
-        });
+    /// Changes a list of the document, if it exists.
+    pub fn edit_list(&mut self, path: &str, change: impl Fn(&mut Vec<Value>)) {
+        let list = self.document.pointer_mut(path).and_then(Value::as_array_mut);
+        list.into_iter().for_each(change);
     }
 
     /// The reported core class of a CPU; empty without classes.
@@ -202,88 +178,15 @@ impl Run {
         Some(self.words.iter().skip_while(|word| word.trim_start_matches("--") != name).nth(1)?.as_str())
     }
 
-    /// The true topology of the machine.
-    pub fn truth(&self) -> Topology {
-        self.machine.bare_stage(&[]).topology().clone()
-    }
-
     /// The CPUs of matrices and trials, or of the topology of a document without them.
     pub fn measured(&self) -> CpuSet {
-        let numbers = |of: &Value| -> CpuSet { cpus(of).into_iter().collect() };
         // A command about a run is about its CPUs.
         let document = self.sources.first().unwrap_or(&self.document);
-        let matrices = list(&document["matrices"]).iter().map(|matrix| numbers(&matrix["cpus"]));
-        let trials = list(&document["series"]).iter().map(|trial| numbers(&trial["placement"]));
-        let all = matrices.chain(trials).fold(CpuSet::new(), |all, some| all.union(&some));
-        if all.is_empty() { numbers(&self.document["topology"]["cpus"]) } else { all }
+        let matrices = list(&document["matrices"]).iter().map(|matrix| &matrix["cpus"]);
+        let trials = list(&document["series"]).iter().map(|trial| &trial["placement"]);
+        let all: CpuSet = matrices.chain(trials).flat_map(cpus).collect();
+        if all.is_empty() { cpu_set(&self.document["topology"]["cpus"]) } else { all }
     }
-
-    /// The latency of a pair by a kernel without noise, in each state of the machine.
-    pub fn true_ns(&self, kernel: &str, a: u32, b: u32) -> Vec<f64> {
-        let all = self.machine.topology().cpus();
-        let (Some(kernel), true, true) =
-            (kernel_by_id(kernel), all.contains(CpuId(a)), all.contains(CpuId(b)))
-        else {
-            return vec![f64::NAN];
-        };
-        let home = self.machine.topology().node_of(CpuId(a)).map_or(Home(0), Home);
-        let other = self.machine.topology().node_of(CpuId(b)).map_or(Home(0), Home);
-        let states = self.machine.states().len().max(1);
-        (0..states)
-            .map(|state| {
-                let of = |home| self.machine.true_ns_in(state, CpuId(a), CpuId(b), kernel, home);
-                // The result is that of the better memory node.
-                of(home).min(of(other))
-            })
-            .collect()
-    }
-
-    /// Whether the latency of a pair changes: between states of the machine, or by other load on its cores.
-    pub fn moves(&self, a: CpuId, b: CpuId) -> bool {
-        let truth = self.true_ns("cas+pause", a.0, b.0);
-        self.machine.has_busy_neighbours() || truth.iter().any(|ns| *ns > 1.5 * truth[0])
-    }
-
-    /// The groups of these CPUs that true latencies separate, finest first: the slowest pair inside is faster than the
-    /// fastest pair across by more than 15 %.
-    pub fn true_groups(&self, cpus: &CpuSet) -> Vec<Vec<CpuSet>> {
-        let truth = self.truth();
-        let mut found: Vec<Vec<CpuSet>> = Vec::new();
-        for level in Level::ALL {
-            let groups = groups_among(&truth, level, cpus);
-            // A CPU outside all groups of a level is its own group.
-            let alone = groups.iter().fold(cpus.clone(), |rest, group| rest.difference(group));
-            let single = alone.iter().map(|cpu| CpuSet::from_iter([cpu]));
-            let all = sorted(groups.iter().cloned().chain(single).collect());
-            if groups.is_empty() || all.len() < 2 || all.iter().all(|group| group.len() == 1) {
-                continue;
-            }
-            let (mut inside, mut across) = (0f64, f64::INFINITY);
-            for [a, b] in pairs(cpus) {
-                let ns = self.true_ns("cas+pause", a.0, b.0)[0];
-                match all.iter().any(|group| group.contains(a) && group.contains(b)) {
-                    true => inside = inside.max(ns),
-                    false => across = across.min(ns),
-                }
-            }
-            if across > 1.15 * inside && !found.contains(&all) {
-                found.push(all);
-            }
-        }
-        found
-    }
-}
-
-/// Groups in the order of their lowest CPU.
-pub fn sorted(mut groups: Vec<CpuSet>) -> Vec<CpuSet> {
-    groups.sort_by_key(CpuSet::first);
-    groups
-}
-
-/// The groups of a level among some CPUs.
-pub fn groups_among(topology: &Topology, level: Level, cpus: &CpuSet) -> Vec<CpuSet> {
-    let groups = topology.level(level).into_iter().map(|group| group.cpus.intersection(cpus));
-    sorted(groups.filter(|group| !group.is_empty()).collect())
 }
 
 /// A block and the blocks that replace it on a narrow terminal.
@@ -294,10 +197,10 @@ fn with_narrow<'a, 'b>(block: &'a Block<'b>) -> Vec<&'a Block<'b>> {
     }
 }
 
-fn rows<'a>(block: &'a Block<'_>) -> &'a [Vec<Cell>] {
+fn table<'a, 'b>(block: &'a Block<'b>) -> Option<&'a Table> {
     match block {
-        Block::Table(table) | Block::Wide(table, _) => &table.rows,
-        _ => &[],
+        Block::Table(table) | Block::Wide(table, _) => Some(table),
+        _ => None,
     }
 }
 
@@ -310,20 +213,9 @@ fn drawn(block: &Block<'_>, style: &Style) -> Option<Drawing> {
 
 /// The numbers of a block with the headings of its table.
 fn shown(block: &Block<'_>) -> Vec<Shown> {
-    let headings: Vec<String> = match block {
-        Block::Table(table) => table.columns.iter().map(|column| fmt::sentence(&column.title)).collect(),
-        _ => Vec::new(),
-    };
+    let columns = table(block).into_iter().flat_map(|table| &table.columns);
+    let headings: Vec<String> = columns.map(|column| fmt::sentence(&column.title)).collect();
     block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()
-}
-
-fn cpus_of(said: &Sentence) -> Vec<CpuSet> {
-    let of_arg = |(_, arg): &(&str, Arg)| match arg {
-        Arg::Cpus(cpus) => vec![cpus.iter().copied().collect()],
-        Arg::CpuSet(cpus) => vec![cpus.clone()],
-        _ => Vec::new(),
-    };
-    said.args.iter().flat_map(of_arg).collect()
 }
 
 fn call(tool: &Tool, words: &str) -> String {
@@ -344,6 +236,10 @@ pub fn cpus(list_of: &Value) -> Vec<CpuId> {
     list(list_of).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
 }
 
+pub fn cpu_set(list_of: &Value) -> CpuSet {
+    cpus(list_of).into_iter().collect()
+}
+
 /// A relation by its name in the document.
 pub fn relation(name: &Value) -> Option<Relation> {
     Relation::ALL.into_iter().find(|relation| name == relation.name())
@@ -352,11 +248,6 @@ pub fn relation(name: &Value) -> Option<Relation> {
 /// The CPUs of a cell.
 pub fn ends_of(cell: &Value) -> [CpuId; 2] {
     ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap_or_default() as u32))
-}
-
-/// Each unordered pair of some CPUs.
-pub fn pairs(cpus: &CpuSet) -> Vec<[CpuId; 2]> {
-    cpus.iter().flat_map(|a| cpus.iter().filter(move |b| a < *b).map(move |b| [a, b])).collect()
 }
 
 /// The topology that the system reports, from the document.
@@ -372,7 +263,7 @@ pub fn reported(document: &Value) -> Topology {
         }
     }
     // The system may report more CPUs than were measured.
-    let measured: CpuSet = cpus(&document["topology"]["cpus"]).into_iter().collect();
+    let measured = cpu_set(&document["topology"]["cpus"]);
     let cpus = domains.iter().fold(measured, |all, domain| all.union(&domain.cpus));
     let classes = list(&of_topology["classes"]).iter().flat_map(|class| {
         let cpus: CpuSet = class["cpus"].as_str().unwrap_or_default().parse().unwrap();

@@ -3,11 +3,11 @@
 
 use super::fields::{
     field_of, interval_of, is_in_own_unit, is_in_percent, is_scaled, numbers_at, path_of, raw,
+    unit_of_topology,
 };
 use super::maps::{MapPair, of_cell, of_matrix, of_widths, pairs_recomputed};
 use super::place;
 use super::run::{Run, cpus, list};
-use super::structure::unit_of_another;
 use super::texts::{misread, unstated};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -296,10 +296,8 @@ fn is_of_kind(run: &Run, source: &Source, number: Number) -> bool {
             Some(*statistic == Statistic::Count)
         }
         Source::Wide { number, .. } => Some(*number != WideNumber::Widest),
-        Source::Trials { .. } | Source::Count { .. } | Source::Groups(..) | Source::Placement { .. } => {
-            Some(true)
-        }
-        Source::ReportedCpus => Some(true),
+        Source::Trials { .. } | Source::Count { .. } | Source::Groups(..) => Some(true),
+        Source::Placement { .. } | Source::ReportedCpus => Some(true),
         Source::Cell { .. } | Source::Mode { .. } => Some(false),
         Source::Field(_) | Source::Pair { .. } if is_whole => raw(run, source).map(|field| !field.is_f64()),
         _ => None,
@@ -447,7 +445,7 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
 
 /// An error in a shown number.
 pub fn wrong(run: &Run, shown @ (headings, value): &Shown) -> Option<String> {
-    let unit = || unstated(headings, value).or_else(|| unit_of_another(run, headings, value));
+    let unit = || unstated(headings, value).or_else(|| unit_of_topology(run, headings, value));
     contradiction(run, shown).or_else(|| misread(value)).or_else(unit)
 }
 

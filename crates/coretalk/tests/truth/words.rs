@@ -1,35 +1,24 @@
-//! Checks of the words of sentences against the document and the simulated machine: CPU sets, the title of a map and the
-//! advice below it.
+//! Checks of the words of sentences against the document: CPU sets, the title of a map and the advice below it.
 
-use super::maps::{has_flag, is_doubtful, relative_reach};
-use super::plants::plant;
-use super::run::{Run, list, pairs};
-use super::sources::recomputed;
-use crate::cli::tool::Tool;
+use super::fields::path_of;
+use super::maps::cells;
+use super::run::{Run, cpu_set, cpus, ends_of, list};
 use coretalk::blocks::value::{Arg, Sentence, Source};
 use coretalk::report::fmt;
 use coretalk_model::{CpuId, CpuSet, Relation, Scope};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// Adds the CPU sets of a document: texts such as `0-3` and arrays of numbers.
-fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
-    let mut add = |cpus: &mut dyn Iterator<Item = u32>| {
-        let cpus: BTreeSet<u32> = cpus.collect();
-        found.insert(cpus.into_iter().collect());
-    };
-    let number = |cpu: &Value| cpu.as_u64().map(|cpu| cpu as u32);
+fn add_sets(of: &Value, found: &mut HashSet<CpuSet>) {
+    let mut add = |cpus: &[CpuId]| found.extend([cpus.iter().copied().collect::<CpuSet>()]);
     match of {
-        Value::String(text) => {
-            if let Ok(cpus) = text.parse::<CpuSet>() {
-                add(&mut cpus.iter().map(|cpu| cpu.0));
-            }
-        }
+        Value::String(text) => found.extend(text.parse::<CpuSet>()),
         Value::Array(all) => {
-            if let Some(cpus) = all.iter().map(number).collect::<Option<Vec<u32>>>() {
+            let numbers = cpus(of);
+            if numbers.len() == all.len() {
                 // The first CPU may have another role, so the others are a set, too.
-                add(&mut cpus.iter().skip(1).copied());
-                add(&mut cpus.into_iter());
+                (0..2.min(all.len())).for_each(|first| add(&numbers[first..]));
             }
             all.iter().for_each(|one| add_sets(one, found));
         }
@@ -37,9 +26,8 @@ fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
             // A screen names the quietest or the noisiest CPUs of a standing.
             for standing in ["use", "avoid"] {
                 let subjects = list(&of["subjects"]).iter().filter(|one| one["standing"] == standing);
-                let cpus: Vec<u32> = subjects.filter_map(|one| number(&one["placement"][0])).collect();
-                (1..=cpus.len()).for_each(|first| add(&mut cpus[..first].iter().copied()));
-                (0..cpus.len()).for_each(|first| add(&mut cpus[first..].iter().copied()));
+                let cpus: Vec<CpuId> = subjects.flat_map(|one| cpus(&one["placement"])).collect();
+                (0..=cpus.len()).for_each(|at| [&cpus[..at], &cpus[at..]].into_iter().for_each(&mut add));
             }
             fields.values().for_each(|field| add_sets(field, found));
         }
@@ -47,68 +35,73 @@ fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
     }
 }
 
-/// CPU sets in sentences that no field of the documents has.
+/// CPU sets in sentences that no field of the documents has; of an answer about CPUs, those that it does not name.
 fn unknown_sets(run: &Run) -> Vec<String> {
-    let mut known = BTreeSet::new();
+    let (measured, advice) = (run.measured(), &run.document["advice"][0]);
+    let mut known = HashSet::new();
     [&run.document].into_iter().chain(&run.sources).for_each(|document| add_sets(document, &mut known));
-    let (all, measured) = (run.reported.cpus(), run.measured());
-    let is_known = |cpus: &BTreeSet<u32>| match cpus.len() {
-        0 | 1 => cpus.iter().all(|cpu| all.contains(CpuId(*cpu))),
+    let advised = cpu_set(&advice["cpus"]);
+    let candidates: CpuSet = advice["candidates"].as_str().unwrap_or_default().parse().unwrap_or_default();
+    let excluded = measured.difference(&candidates);
+    let rows = list(&run.document["differences"]).iter().filter(|row| row["departs"] == true);
+    let departing: CpuSet = rows.flat_map(|row| cpus(&row["cell"])).collect();
+    let is_known = |shown: &CpuSet| match (run.words[0].as_str(), shown.len()) {
+        ("advise", 1) if shown.is_subset(&advised) => true,
+        ("advise", _) => [&advised, &candidates, &excluded].contains(&shown),
+        ("compare", _) if !run.document["compared"].is_null() => shown.is_subset(&departing),
+        (_, 0 | 1) => shown.is_subset(run.reported.cpus()),
         // A reported group may be reduced to its measured CPUs.
-        _ => known.iter().any(|of| {
-            let here = || of.iter().filter(|cpu| measured.contains(CpuId(**cpu)));
-            // No field has the CPUs that an advice excludes.
-            let left_out = measured.iter().map(|cpu| cpu.0).filter(|cpu| !of.contains(cpu));
-            let is_left_out = || run.words[0] == "advise" && left_out.eq(cpus.iter().copied());
-            of.iter().eq(cpus.iter()) || here().eq(cpus.iter()) || is_left_out()
-        }),
+        _ => known.iter().any(|of| of == shown || of.intersection(&measured) == *shown),
     };
-    let mut wrong = Vec::new();
-    for sentence in &run.sentences {
-        for (hole, arg) in &sentence.args {
-            let cpus: BTreeSet<u32> = match arg {
-                Arg::Cpus(cpus) => cpus.iter().map(|cpu| cpu.0).collect(),
-                Arg::CpuSet(cpus) => cpus.iter().map(|cpu| cpu.0).collect(),
-                _ => continue,
-            };
-            if !is_known(&cpus) {
-                let text = fmt::sentence(sentence);
-                wrong.push(format!("`{text}`: no field has the CPUs {cpus:?} of `{hole}`"));
-            }
-        }
+    let set = |arg: &Arg| match arg {
+        Arg::Cpus(cpus) => Some(cpus.iter().copied().collect()),
+        Arg::CpuSet(cpus) => Some(cpus.clone()),
+        _ => None,
+    };
+    let mut unknown = Vec::new();
+    for said in &run.sentences {
+        // A sentence with the number of groups of a level lists these.
+        let paths: Vec<&str> = said.values().iter().filter_map(|value| path_of(&value.source)).collect();
+        let level = match paths[..] {
+            [path] => path.strip_suffix("/groups").and_then(|level| run.document.pointer(level)),
+            _ => None,
+        };
+        let mut own = HashSet::new();
+        level.into_iter().for_each(|level| add_sets(level, &mut own));
+        let args = said.all().into_iter().flat_map(|part| &part.args);
+        let other = args
+            .filter_map(|(_, arg)| set(arg))
+            .find(|cpus| !is_known(cpus) || level.is_some() && !own.contains(cpus));
+        unknown.extend(other.map(|cpus| format!("`{}`: no field has the CPUs {cpus}", fmt::sentence(said))));
     }
-    wrong
+    unknown
 }
 
-/// The true latencies of pairs of cores inside a CPU set, and of all others.
-fn true_values(run: &Run, cpus: &CpuSet) -> [Vec<f64>; 2] {
-    let mut values = [Vec::new(), Vec::new()];
-    for [a, b] in pairs(&run.measured()) {
+/// The least and the greatest latency of pairs of cores with none, one and both of their CPUs in a set.
+fn spreads(run: &Run, cpus: &CpuSet) -> [[f64; 2]; 3] {
+    let mut spreads = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
+    for (a, b, ns) in cells(&run.document["matrices"][0]) {
+        let [a, b] = [a, b].map(CpuId);
         if run.reported.relation(a, b) != Relation::Smt {
-            let outside = !(cpus.contains(a) && cpus.contains(b));
-            values[usize::from(outside)].extend(run.true_ns("cas+pause", a.0, b.0).first());
+            let [low, high] = &mut spreads[[a, b].iter().filter(|cpu| cpus.contains(**cpu)).count()];
+            (*low, *high) = (low.min(ns), high.max(ns));
         }
     }
-    values
+    spreads
+}
+
+/// Whether the document has several states of a pair.
+fn moves(run: &Run, pair: [CpuId; 2]) -> bool {
+    let mut cells = list(&run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
+    cells.any(|cell| {
+        let [a, b] = ends_of(cell);
+        ([a, b] == pair || [b, a] == pair) && list(&cell["states"]).len() > 1
+    })
 }
 
 /// The argument of a hole.
 fn arg<'a>(sentence: &'a Sentence, hole: &str) -> Option<&'a Arg> {
     sentence.args.iter().find(|(name, _)| *name == hole).map(|(_, arg)| arg)
-}
-
-/// A cell without a flag whose interval is wider than requested, both in time and in core cycles.
-fn imprecise(run: &Run) -> Option<String> {
-    let asked = recomputed(run, &Source::Option("precision"))?;
-    let matrices = list(&run.document["matrices"]).iter();
-    let maps = matrices.filter(|matrix| !matrix["protocol"].is_null() && matrix["protocol"] != "one-way");
-    let is_imprecise = |cell: &&Value| {
-        let is_flagged = is_doubtful(cell) || has_flag(cell, &["wide-ci"]);
-        let is_narrow = |of: &Value, room: f64| relative_reach(of).is_none_or(|reach| reach <= room);
-        !is_flagged && !is_narrow(cell, asked * 1.02 + 1e-4) && !is_narrow(&cell["cycles"], asked * 1.001)
-    };
-    let cell = maps.flat_map(|matrix| list(&matrix["cells"])).find(is_imprecise)?;
-    Some(format!("CPUs {} and {}: {:?} without a flag", cell["from"], cell["to"], relative_reach(cell)))
 }
 
 /// A place in a sentence that differs from the relation of the pairs of its number.
@@ -130,7 +123,7 @@ fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
 }
 
 /// Templates that [`untrue_sentence`] checks; a screen must have each of them.
-pub const TEMPLATES: [&str; 11] = [
+pub const TEMPLATES: [&str; 10] = [
     "{what}{hint}",
     "SIMULATED {scenario}",
     "one pair at a time",
@@ -139,7 +132,6 @@ pub const TEMPLATES: [&str; 11] = [
     "the {kind} cores, taskset -c {cpus} COMMAND",
     "any cores (all are about equally close)",
     "most of the time",
-    "{none}±{precision} at 95 %{scale}{wider}",
     "CPUs {a} and {b}: ",
     ", CPU {a} ↔ CPU {b}",
 ];
@@ -149,12 +141,9 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
     if let Some(why) = misplaced(run, sentence) {
         return Some(why);
     }
-    let cpus = |hole| match arg(sentence, hole) {
+    let set = |hole| match arg(sentence, hole) {
         Some(Arg::CpuSet(cpus)) => cpus.clone(),
         _ => CpuSet::new(),
-    };
-    let spread = |values: &[f64]| {
-        [f64::min, f64::max].map(|end| values.iter().copied().reduce(end).unwrap_or(f64::NAN))
     };
     let matrices = || list(&run.document["matrices"]).iter().filter(|matrix| !matrix["protocol"].is_null());
     match sentence.template {
@@ -188,30 +177,29 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
             (!matrices().any(|of| of["regime"] == "parallel")).then(|| "pairs ran alone".to_owned())
         }
         "taskset -c {near} COMMAND" => {
-            let groups = run.true_groups(&run.measured());
-            let is_group = groups.iter().any(|groups| groups.contains(&cpus("near")));
-            (!is_group).then(|| format!("truly there are {groups:?}"))
+            let [_, leaving, inside] = spreads(run, &set("near"));
+            (1.1 * inside[1] >= leaving[0]).then(|| format!("{inside:?} inside, {leaving:?} leaving"))
         }
         "the {kind} cores, taskset -c {cpus} COMMAND" => {
-            let named = cpus("cpus");
+            let named = set("cpus");
             let kind = named.first().map_or("", |cpu| run.class(cpu));
             let of_kind: CpuSet = run.measured().iter().filter(|cpu| run.class(*cpu) == kind).collect();
             let is_said = !kind.is_empty() && fmt::sentence(sentence).starts_with(&format!("the {kind} "));
             if of_kind != named || !is_said {
                 return Some(format!("CPUs {of_kind} are of the kind of CPU {named}"));
             }
-            let [inside, outside] = true_values(run, &named).map(|values| spread(&values));
-            (inside[1] >= outside[0]).then(|| format!("truly {inside:?} inside and {outside:?} outside"))
+            let [others, leaving, inside] = spreads(run, &named);
+            let is_closest = inside[1] < leaving[0].min(others[0]);
+            (!is_closest).then(|| format!("{inside:?} inside, {leaving:?} leaving, {others:?} of others"))
         }
         "any cores (all are about equally close)" => {
-            let [low, high] = spread(&true_values(run, &run.measured())[0]);
-            (high >= 1.3 * low).then(|| format!("truly {low} to {high}"))
+            let [.., [low, high]] = spreads(run, &run.measured());
+            (high >= 1.35 * low).then(|| format!("{low} to {high}"))
         }
         "most of the time" => {
             let share = run.document["watch"]["states"][0]["share"].as_f64();
             share.is_none_or(|share| share <= 0.5).then(|| format!("its share is {share:?}"))
         }
-        "{none}±{precision} at 95 %{scale}{wider}" => imprecise(run),
         said if said.starts_with("The budget of ") => {
             let ended = run.document["run"]["budget_ended"] == true;
             let is_placed = !list(&run.document["comparisons"]).is_empty();
@@ -223,7 +211,7 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
                 Some(Arg::Cpus(cpus)) => cpus.first().copied().unwrap_or(CpuId(0)),
                 _ => CpuId(0),
             };
-            (!run.moves(cpu("a"), cpu("b"))).then(|| "this pair has one level in truth".to_owned())
+            (!moves(run, ["a", "b"].map(cpu))).then(|| "this pair has one level".to_owned())
         }
         _ => None,
     }
@@ -250,72 +238,4 @@ pub fn untrue(run: &Run) -> Vec<String> {
         Some(format!("`{}`: {why}", fmt::sentence(sentence)))
     };
     run.sentences.iter().filter_map(untrue).chain(unknown_sets(run)).chain(misquoted(run)).collect()
-}
-
-/// The first sentence of a template, and one of its arguments.
-fn argument<'a>(run: &'a mut Run, template: &str, hole: &'static str) -> &'a mut Arg {
-    let said = run.sentences.iter_mut().find(|said| said.template == template).unwrap();
-    let at = said.args.iter().position(|(name, _)| *name == hole).unwrap_or_else(|| {
-        said.args.push((hole, Arg::Parts(Vec::new(), "")));
-        said.args.len() - 1
-    });
-    &mut said.args[at].1
-}
-
-#[test]
-fn sets_of_cpus_and_words_that_are_changed_are_found() {
-    let words = "--cpus 0,1,8,16,24 --budget 3s --seed 1";
-    let run = Run::of(&Tool::new(), "chiplet-16-smt", words, "planted-words");
-    fn sets(run: &mut Run) -> Vec<&mut Arg> {
-        let args = run.sentences.iter_mut().flat_map(|said| &mut said.args).map(|(_, arg)| arg);
-        args.filter(|arg| matches!(arg, Arg::CpuSet(_))).collect()
-    }
-    fn other() -> Arg {
-        Arg::CpuSet("1-3,24".parse().unwrap())
-    }
-    plant(
-        &[run],
-        untrue,
-        &[
-            ("first CPU set", |run| *sets(run)[0] = other(), "no field has the CPUs"),
-            ("last CPU set", |run| *sets(run).pop().unwrap() = other(), "no field has the CPUs"),
-            (
-                "hint",
-                |run| *argument(run, "{what}{hint}", "hint") = " without pause".into(),
-                "with this code",
-            ),
-            (
-                "regime",
-                |run| {
-                    *argument(run, "one pair at a time", "pairs") = "2 pairs".into();
-                    let said = run.sentences.iter_mut().find(|said| said.template == "one pair at a time");
-                    said.unwrap().template = "up to {pairs} at the same time";
-                },
-                "pairs ran alone",
-            ),
-            (
-                "group",
-                |run| {
-                    *argument(run, "taskset -c {near} COMMAND", "near") = Arg::CpuSet("0,8".parse().unwrap())
-                },
-                "truly there are",
-            ),
-            (
-                "place",
-                |run| {
-                    let place = Arg::Place(Scope::of(Relation::Machine, &run.reported));
-                    let words = Sentence::new("{pairs}").with("pairs", place);
-                    *argument(run, "{value} ns {words}", "words") = words.into();
-                },
-                "the pairs are of",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn another_finding_of_doctor_is_found() {
-    let run = Run::of(&Tool::new(), "noisy-vm", "--cpus 0,1 --budget 2s --seed 1", "planted-finding");
-    let change = |run: &mut Run| run.set("/environment/doctor/1/text", "no hypervisor");
-    plant(&[run], misquoted, &[("finding", change, "/environment/doctor/1/text is `no hypervisor`")]);
 }

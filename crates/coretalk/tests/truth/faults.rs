@@ -1,0 +1,228 @@
+//! Single faults in documents and on screens, each of which a check must find.
+
+use super::run::Run;
+use super::sources::{entries, trial_of};
+use super::{cases, untrue};
+use crate::cli::tool::Tool;
+use coretalk::blocks::value::{Arg, Sentence};
+use coretalk_model::{Relation, Scope};
+use serde_json::{Value, json};
+
+/// A fault of a run: its name, the change, and words of the error that must report it.
+type Fault = (&'static str, fn(&mut Run), &'static str);
+
+/// Plants each fault in every run that it changes. Each run must have an error, and one run the expected error.
+fn plant(runs: &[Run], faults: &[Fault]) {
+    assert_eq!(runs.iter().flat_map(untrue).collect::<Vec<_>>(), Vec::<String>::new());
+    for (kind, change, expected) in faults {
+        let mut reasons = Vec::new();
+        for run in runs {
+            let mut changed = run.clone();
+            change(&mut changed);
+            changed.trials = entries(&changed.document).map(trial_of).collect();
+            if changed.said() != run.said() {
+                let found = untrue(&changed);
+                assert!(!found.is_empty(), "{kind}: {:?}: {}", run.words, changed.document);
+                reasons.extend(found);
+            }
+        }
+        assert!(reasons.iter().any(|why| why.contains(expected)), "{kind}: {reasons:#?}");
+    }
+}
+
+fn measured(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
+    Run::of(tool, machine, &format!("{words} --seed 1"), name)
+}
+
+fn set(cpus: &str) -> Arg {
+    Arg::CpuSet(cpus.parse().unwrap())
+}
+
+fn print(run: &mut Run, from: &str, to: &str) {
+    assert!(run.printed.contains(from), "{}", run.printed);
+    run.printed = run.printed.replace(from, to);
+}
+
+fn show(run: &mut Run, cpus: &str) {
+    run.sentences.push(Sentence::new("{cpus}").with("cpus", set(cpus)));
+}
+
+/// The CPU sets of the sentences of a run.
+fn sets(run: &mut Run) -> Vec<&mut Arg> {
+    let args = run.sentences.iter_mut().flat_map(|said| &mut said.args).map(|(_, arg)| arg);
+    args.filter(|arg| matches!(arg, Arg::CpuSet(_))).collect()
+}
+
+/// Replaces an argument of the first sentence of a template.
+fn argue(run: &mut Run, template: &str, hole: &'static str, arg: impl Into<Arg>) {
+    let said = run.sentences.iter_mut().find(|said| said.template == template).unwrap();
+    said.args.retain(|(name, _)| *name != hole);
+    said.args.push((hole, arg.into()));
+}
+
+#[test]
+fn changed_words_are_found() {
+    let faults: [Fault; 6] = [
+        ("first CPU set", |run| *sets(run)[0] = set("1-3,24"), "no field has the CPUs"),
+        ("last CPU set", |run| *sets(run).pop().unwrap() = set("1-3,24"), "no field has the CPUs"),
+        ("hint", |run| argue(run, "{what}{hint}", "hint", " without pause"), "with this code"),
+        ("regime", |run| run.set("/matrices/0/regime", "parallel"), "pairs ran in parallel"),
+        ("group", |run| argue(run, "taskset -c {near} COMMAND", "near", set("0,8")), " inside, "),
+        (
+            "place",
+            |run| {
+                let place = Arg::Place(Scope::of(Relation::Machine, &run.reported));
+                argue(run, "{value} ns {words}", "words", Sentence::new("{pairs}").with("pairs", place));
+            },
+            "the pairs are of",
+        ),
+    ];
+    plant(&[measured(&Tool::new(), "chiplet-16-smt", "--cpus 0,1,8,16,24 --budget 3s", "words")], &faults);
+}
+
+#[test]
+fn changed_conditions_are_found() {
+    let tool = Tool::new();
+    let faults: [Fault; 2] = [
+        ("more findings", |run| run.set("/environment/doctor", json!([])), "more findings"),
+        ("finding", |run| run.set("/environment/doctor/1/text", "none"), "doctor/1/text is `none`"),
+    ];
+    let doubted = measured(&tool, "noisy-vm", "--cpus 0,1", "doubted");
+    plant(std::slice::from_ref(&doubted), &faults);
+    let doctors = ["noisy-vm", "chiplet-16", "arm-coarse-clock"].map(|machine| {
+        let words = ["doctor".to_owned(), format!("--machine=sim:{machine}")];
+        let [printed, document] =
+            ["text", "json"].map(|format| tool.done(&[&words[0], &words[1], "--format", format]).out);
+        let document = serde_json::from_str(&document).unwrap();
+        let (values, cells, sentences, rows) = Default::default();
+        Run { words: words.into(), printed, document, values, cells, sentences, rows, ..doubted.clone() }
+    });
+    plant(&doctors, &[("counts", faults[0].1, "other counts")]);
+    let change = |run: &mut Run| run.edit_list("/ladder", |all| all[0]["classes"] = json!(["P", "none"]));
+    let kinds: Fault = ("kinds of cores", change, "the level in");
+    plant(&[measured(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s", "kinds")], &[kinds]);
+}
+
+const SUBJECTS: &str = "/findings/0/subjects";
+
+#[test]
+fn changed_findings_are_found() {
+    let tool = Tool::new();
+    let run = |machine, words| measured(&tool, machine, &format!("{words} --budget 4s"), "ranked");
+    let ranked = ["wait --cpus 0,8", "spawn", "contend --cpus 0-3", "queue --cpus 0,1,8"];
+    let ranked = ranked.map(|words| run("chiplet-16", words));
+    let faults: [Fault; 7] = [
+        ("order", |run| run.edit_list(SUBJECTS, |all| all.swap(0, 1)), "the order"),
+        ("missing result", |run| run.edit_list(SUBJECTS, |all| drop(all.remove(1))), "is missing"),
+        ("value", |run| run.set("/findings/0/subjects/0/value", 1e-9), "a number is not"),
+        ("name", |run| run.edit_list(SUBJECTS, |all| all[0]["name"] = all[1]["name"].clone()), "is missing"),
+        ("standing", |run| run.set("/findings/0/subjects/1/standing", "best"), "a standing"),
+        ("verdict", |run| run.set("/findings/0/verdict", "alike"), "a standing or the verdict"),
+        ("condition", |run| run.set("/findings/0/condition", json!({ "none": 0 })), "a number is not"),
+    ];
+    plant(&ranked, &faults);
+    let swap = |run: &mut Run| {
+        for (from, to) in [
+            ("spsc is fastest", "semaphore-slim is fastest"),
+            ("semaphore-slim is slowest", "spsc is slowest"),
+        ] {
+            run.first_line = run.first_line.replace(from, to);
+        }
+    };
+    plant(&ranked[3..], &[("first line", swap, "names other subjects")]);
+    // A subject with several pairs has the interval of the typical pair, which no check recomputes.
+    plant(
+        &ranked[..3],
+        &[("interval", |run| run.set("/findings/0/subjects/0/ci/1", 1e12), "a number is not")],
+    );
+    let value = |expected| -> Fault { ("value", faults[2].1, expected) };
+    plant(&[run("chiplet-16", "sharing --cpus 0,1,8")], &[value("that of no trial")]);
+    plant(&[run("hybrid", "latency --cpus 0-3,12")], &[value("that of its pairs")]);
+}
+
+#[test]
+fn changed_comparisons_are_found() {
+    let faults: [Fault; 6] = [
+        ("interval", |run| run.set("/differences/0/ci", json!([8.0, 9.0])), "the interval is"),
+        ("verdict", |run| run.set("/differences/0/verdict", "cannot-tell"), "the verdict in"),
+        ("level", |run| run.set("/differences/0/level", "package"), "the level in"),
+        (
+            "answer",
+            |run| {
+                run.first_line = match run.first_line.contains("is slower than") {
+                    true => run.first_line.replace("is slower than", "is faster than"),
+                    false => "B is slower than A.".to_owned(),
+                };
+            },
+            "of another verdict",
+        ),
+        (
+            "together",
+            |run| run.set("/compared/together", json!([{ "verdict": "faster" }])),
+            "of another verdict",
+        ),
+        ("CPUs of the screen", |run| show(run, "0,9"), "no field has the CPUs"),
+    ];
+    plant(&cases::comparisons(&Tool::new())[..3], &faults);
+}
+
+#[test]
+fn changed_advice_is_found() {
+    let faults: [Fault; 3] = [
+        (
+            "advised CPUs",
+            |run| run.edit_list("/advice/0/cpus", |all| all[0] = 99.into()),
+            "no field has the CPUs",
+        ),
+        ("candidates", |run| run.set("/advice/0/candidates", "15"), "no field has the CPUs"),
+        ("CPUs of the screen", |run| show(run, "0,9,10"), "no field has the CPUs"),
+    ];
+    plant(&cases::advice(&Tool::new()), &faults);
+}
+
+#[test]
+fn changed_placements_are_found() {
+    let words = "place --workload ring,integer --threads 4 --budget 300s";
+    let run = measured(&Tool::new(), "chiplet-16-smt", words, "placed");
+    const PLACED: &str = "/comparisons/0/placements";
+    let faults: [Fault; 11] = [
+        ("winner", |run| run.set("/comparisons/0/winner", "across-l3"), "is not on the screen"),
+        ("verdict", |run| run.set("/comparisons/0/verdict", "cannot-tell"), "is not on the screen"),
+        ("median", |run| run.set("/comparisons/0/placements/0/median", 19e6), ", not "),
+        ("interval", |run| run.set("/comparisons/0/placements/0/ci/0", 1.0), "the interval is"),
+        ("CPUs", |run| run.set("/comparisons/0/placements/0/cpus/3", 10), "row of"),
+        ("threads", |run| run.edit_list(PLACED, |all| all[1]["roles"][0] = 9.into()), "is not on the screen"),
+        ("order", |run| run.edit_list(PLACED, |all| all.reverse()), "row of"),
+        (
+            "winner of work",
+            |run| print(run, "ring: `smt-packed`", "ring: `across-l3`"),
+            "is not on the screen",
+        ),
+        ("winner of a row", |run| print(run, "0.0020  smt-packed", "0.0020  across-l3"), "winners in"),
+        ("CPUs to type", |run| print(run, "-c 0,1,16,17", "-c 0,1,2,3"), "row of smt-packed"),
+        ("places to type", |run| print(run, "{0},{16},{1},{17}", "{0},{1},{16},{17}"), "OMP_PLACES"),
+    ];
+    plant(&[run], &faults);
+}
+
+#[test]
+fn changed_structures_are_found() {
+    const LEVELS: &str = "/topology/inferred/levels";
+    let tool = Tool::new();
+    let faults: [Fault; 11] = [
+        ("CPU set", |run| run.set("/topology/inferred/levels/1/groups/0", "0-3,8,16-19"), "no field has"),
+        ("single CPU", |run| run.set("/topology/inferred/levels/0/groups/0", "8-10"), "no field has"),
+        ("missing level", |run| run.edit_list(LEVELS, |all| drop(all.pop())), "names the levels"),
+        ("median", |run| run.set("/topology/inferred/levels/1/median", 40.0), ", not "),
+        ("interval", |run| run.set("/topology/inferred/levels/1/ci/1", 40.0), "the interval is"),
+        ("verdict", |run| run.set("/topology/agreement/0/verdict", "conflict"), "the verdict in"),
+        ("level", |run| run.set("/topology/agreement/0/level", "die"), "the level in"),
+        ("report", |run| run.set("/topology/reported/levels/0/groups", json!(["0,16"])), ", not "),
+        ("refusal", |run| run.set("/topology/inferred", Value::Null), "None, not "),
+        ("CPUs of a box", |run| print(run, "· 0-7,16-23", "· 0-7,16-22"), "the boxes"),
+        ("no box", |run| run.set("/topology/reported/levels/1/groups/0", "0-6"), "the boxes"),
+    ];
+    let words = "latency --cpus 0-3,8-11,16-19 --budget 4s";
+    let source = measured(&tool, "chiplet-16-smt", words, "threads").document;
+    plant(&[Run::asked(&tool, "topology --from threads", vec![source])], &faults);
+}
