@@ -189,9 +189,14 @@ fn faults(run: &Run, shown: &Shown) -> Vec<(&'static str, DisplayValue)> {
         ("whole", whole),
     ];
     let numbers = numbers.map(|(kind, number)| (kind, DisplayValue { number, ..value.clone() }));
-    let units = other_units(run, shown)
-        .into_iter()
-        .map(|(kind, unit)| (kind, DisplayValue { unit, ..value.clone() }));
+    // A computed number has the unit of its column, too.
+    let units = other_units(run, shown).into_iter().flat_map(|(kind, unit)| {
+        let fault = DisplayValue { unit, ..value.clone() };
+        let source = Source::Computed(Operation::Product, vec![value.source.clone()]);
+        let computed = ("unit of an operation", DisplayValue { source, ..fault.clone() });
+        let is_trial = matches!(value.source, Source::Trial { .. });
+        [(kind, fault)].into_iter().chain(is_trial.then_some(computed))
+    });
     let sources = other_sources(run, &value.source).into_iter();
     let sources = sources.map(|(kind, source)| (kind, DisplayValue { source, ..value.clone() }));
     numbers.into_iter().chain(units).chain(sources).filter(|(_, fault)| fault != value).collect()

@@ -10,7 +10,11 @@ pub struct Printed {
 }
 
 /// Units and letters behind a number.
-const UNITS: [(&str, f64); 13] = [
+const UNITS: [(&str, f64); 17] = [
+    ("", 1.0),
+    ("×", 1.0),
+    ("cycles", 1.0),
+    ("B", 1.0),
     ("%", 1e-2),
     ("k", 1e3),
     ("kB", 1e3),
@@ -27,7 +31,7 @@ const UNITS: [(&str, f64); 13] = [
 ];
 
 impl Printed {
-    /// Reads the number that a text begins with: `1 300`, `+5.0 %`, `-2 %`, `<0.001`, `37.36 M/s`, `±0.4`, `3 min 20 s`.
+    /// Reads a number with its unit: `1 300`, `+5.0 %`, `-2 %`, `<0.001`, `37.36 M/s`, `±0.4`, `3 min 20 s`.
     pub fn read(text: &str) -> Option<Printed> {
         let text = text.trim_start_matches(['±', '×', '+', ' ']).trim_end_matches('!');
         if let Some(limit) =
@@ -43,7 +47,7 @@ impl Printed {
         let value: f64 = number.parse().ok()?;
         let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         let unit = words.get(digits).map_or("", |unit| unit.trim_end_matches("/s"));
-        let scale = UNITS.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, scale)| *scale);
+        let scale = UNITS.iter().find(|(name, _)| *name == unit)?.1;
         // A share below ten percent has a digit behind the point, which is left out where it is a zero.
         let is_short = unit == "%" && decimals == 0 && value.abs() < 9.95;
         let half = if is_short { 0.05 } else { 0.5 * 10f64.powi(-decimals) };
@@ -52,13 +56,15 @@ impl Printed {
                 let smaller = Printed::read(&smaller.join(" "))?;
                 Some(Printed { value: value * scale + smaller.value, ..smaller })
             }
-            _ => Some(Printed { value: value * scale, half: half * scale }),
+            (_, None | Some([])) => Some(Printed { value: value * scale, half: half * scale }),
+            _ => None,
         }
     }
 
-    /// Whether an exact number is printed like this.
+    /// Whether an exact number is printed like this. A limit, whose half is its value, excludes zero.
     pub fn reads(&self, exact: f64) -> bool {
-        (self.value - exact).abs() <= 1.02 * self.half + 1e-9 * exact.abs()
+        let is_zero = exact == 0.0 && self.value != 0.0 && self.half == self.value.abs();
+        !is_zero && (self.value - exact).abs() <= 1.02 * self.half + 1e-9 * exact.abs()
     }
 }
 
@@ -84,8 +90,14 @@ fn numbers_are_read_as_they_are_printed() {
         assert!((found.value - value).abs() < 1e-12 * value.abs().max(1.0), "{found:?}");
         assert!((found.half - half).abs() < 1e-9 * half, "{found:?}");
     }
-    for text in ["·", "", "s", "CPU 3", "one", "0-3"] {
+    for text in ["·", "", "s", "CPU 3", "one", "0-3", "3 µS", "5 min 3 furlongs", "7 ns or so"] {
         assert_eq!(Printed::read(text), None, "{text}");
+    }
+    for (text, [small, zero]) in [("<0.01", [0.001, 0.0]), (">-0.01 %", [-0.00001, 0.0])] {
+        assert!(
+            Printed::read(text).unwrap().reads(small) && !Printed::read(text).unwrap().reads(zero),
+            "{text}"
+        );
     }
     assert!(Printed::read("18.2").unwrap().reads(18.2499) && !Printed::read("18.2").unwrap().reads(18.27));
 }

@@ -9,13 +9,9 @@ use coretalk_model::series::TimeUnit;
 
 /// An error in the text of a number, which must read as the number.
 pub fn misread(value: &DisplayValue) -> Option<String> {
-    let text = fmt::value(value);
-    let reads = |text: &str, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
+    let (text, interval) = (fmt::point(value).join(" ").trim_end().to_owned(), fmt::interval(value));
     let is_read = match value.number {
-        Number::Size(of) => {
-            let (size, reach) = text.split_once(" ±").unwrap_or((&text, ""));
-            reads(size, of.point.abs()) && (!of.reach().is_finite() || reads(reach, of.reach()))
-        }
+        Number::Size(of) => reads(&text, of.point.abs()),
         Number::Relative(share) => !share.is_finite() || reads(&text, share),
         Number::Difference(share) => reads(&text, share),
         Number::PlusMinus(of) => reads(&text, of.reach()),
@@ -37,7 +33,32 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
         }
         _ => written(value).map_or(text == "?", |written| is_written(value, &text, written)),
     };
-    (!is_read).then(|| format!("`{text}` is not {:?}", value.number))
+    (!is_read || !is_interval(value, &interval))
+        .then(|| format!("`{text}{interval}` is not {:?}", value.number))
+}
+
+fn reads(text: &str, exact: f64) -> bool {
+    Printed::read(text).is_some_and(|read| read.reads(exact))
+}
+
+/// Whether the text of an interval reads as that of a number.
+fn is_interval(value: &DisplayValue, text: &str) -> bool {
+    let (Number::Estimate(of) | Number::Shift(of) | Number::Size(of) | Number::WithEnds(of)) = value.number
+    else {
+        return text.is_empty();
+    };
+    if let Some(reach) = text.strip_prefix(" ±") {
+        let is_share =
+            matches!(value.number, Number::Estimate(_)) && !matches!(value.unit, DisplayUnit::Decimals(_));
+        let exact = if is_share { of.stated_reach(of.point) } else { Some(of.reach()) };
+        return exact.map_or(reach == "?", |exact| reads(reach, exact));
+    }
+    let ends = text.trim_matches([' ', '(', ')', '[', ']']);
+    let divisor = if let DisplayUnit::OfColumn(divisor) = value.unit { divisor } else { 1.0 };
+    match ends.split_once(" to ").or(ends.split_once(" .. ")) {
+        Some((low, high)) => reads(low, of.low / divisor) && reads(high, of.high / divisor),
+        None => !of.is_sure() || !of.reach().is_finite(),
+    }
 }
 
 /// The number of a text in its unit; `None` for an unknown interval.
@@ -73,22 +94,17 @@ fn is_written(value: &DisplayValue, text: &str, written: f64) -> bool {
 
 /// An error in the heading of a number, which must state its unit.
 pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
-    let is_of_page = headings.len() == 1;
-    match &value.source {
-        Source::Field(path) if is_of_page && path.starts_with("/series/") => {
-            let (object, key) = path.rsplit_once('/')?;
-            let expected = match object.rsplit_once('/')?.1 {
-                "percentiles" if key == "100" => "max ns".to_owned(),
-                "percentiles" => format!("p{key} ns"),
-                "values" | "counts" => key.replace('_', " "),
-                "parameters" => "what".to_owned(),
-                _ => key.to_owned(),
-            };
-            return (*headings != [expected]).then(|| format!("a number below {headings:?}"));
-        }
-        Source::Field(_) | Source::Pair { .. } | Source::Pairs { .. } | Source::Matrix { .. } => return None,
-        Source::Computed(..) | Source::Method => return None,
-        _ => {}
+    if let Source::Field(path) = &value.source {
+        let (object, key) = path.rsplit_once('/')?;
+        let expected = match object.rsplit_once('/')?.1 {
+            "percentiles" if key == "100" => "max ns".to_owned(),
+            "percentiles" => format!("p{key} ns"),
+            "values" | "counts" => key.replace('_', " "),
+            "parameters" => "what".to_owned(),
+            _ => key.to_owned(),
+        };
+        let is_of_page = headings.len() == 1 && path.starts_with("/series/");
+        return (is_of_page && *headings != [expected]).then(|| format!("a number below {headings:?}"));
     }
     let is_of_map = matches!(value.source, Source::Cell { .. });
     let DisplayUnit::OfColumn(divisor) = value.unit else { return None };
