@@ -1,12 +1,13 @@
 //! Single faults in documents and on screens, each of which a check must find.
 
 use super::run::Run;
-use super::sources::{entries, trial_of};
+use super::sources::{entries, recomputed, trial_of};
 use super::{cases, untrue};
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{Arg, Sentence};
+use coretalk::blocks::value::{Arg, Operation, Sentence, Source};
 use coretalk_model::{Relation, Scope};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A fault of a run: its name, the change, and words of the error that must report it.
 type Fault = (&'static str, fn(&mut Run), &'static str);
@@ -83,7 +84,8 @@ fn changed_words_are_found() {
 #[test]
 fn changed_conditions_are_found() {
     let tool = Tool::new();
-    let faults: [Fault; 2] = [
+    let faults: [Fault; 3] = [
+        ("missing field", |run| run.edit_list("/watch/states", |all| all.push(json!({}))), "None, not "),
         ("more findings", |run| run.set("/environment/doctor", json!([])), "more findings"),
         ("finding", |run| run.set("/environment/doctor/1/text", "none"), "doctor/1/text is `none`"),
     ];
@@ -97,7 +99,7 @@ fn changed_conditions_are_found() {
         let (values, cells, sentences, rows) = Default::default();
         Run { words: words.into(), printed, document, values, cells, sentences, rows, ..doubted.clone() }
     });
-    plant(&doctors, &[("counts", faults[0].1, "other counts")]);
+    plant(&doctors, &[("counts", faults[1].1, "other counts")]);
     let change = |run: &mut Run| run.edit_list("/ladder", |all| all[0]["classes"] = json!(["P", "none"]));
     let kinds: Fault = ("kinds of cores", change, "the level in");
     plant(&[measured(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s", "kinds")], &[kinds]);
@@ -135,6 +137,11 @@ fn changed_findings_are_found() {
         &ranked[..3],
         &[("interval", |run| run.set("/findings/0/subjects/0/ci/1", 1e12), "a number is not")],
     );
+    let more = |run: &mut Run| {
+        run.edit_list("/series", |all| all.push(all[0].clone()));
+        run.edit_list("/series", |all| all[0]["placement"] = json!([98, 99]));
+    };
+    plant(&ranked[2..3], &[("missing trial", more, "None, not ")]);
     let value = |expected| -> Fault { ("value", faults[2].1, expected) };
     plant(&[run("chiplet-16", "sharing --cpus 0,1,8")], &[value("that of no trial")]);
     plant(&[run("hybrid", "latency --cpus 0-3,12")], &[value("that of its pairs")]);
@@ -225,4 +232,18 @@ fn changed_structures_are_found() {
     let words = "latency --cpus 0-3,8-11,16-19 --budget 4s";
     let source = measured(&tool, "chiplet-16-smt", words, "threads").document;
     plant(&[Run::asked(&tool, "topology --from threads", vec![source])], &faults);
+}
+
+#[test]
+fn sums_over_trials_have_all_trials_of_a_gap() {
+    let words = "wake --cpus 0,1,8 --gap 20us,1ms --budget 2s";
+    let mut run = measured(&Tool::new(), "chiplet-16", words, "gaps");
+    run.edit_list("/series", |all| all.iter_mut().for_each(|one| one["counts"]["idle_c1"] = 3.into()));
+    let of_gap = |[of, _]: &[&Value; 2]| of["parameters"]["gap_ns"] == 20_000.0;
+    let of: BTreeSet<_> = entries(&run.document).filter(of_gap).map(trial_of).collect();
+    let mut parts: Vec<_> = of.iter().map(|of| Source::of_any(*of, "/counts/idle_c1")).collect();
+    let sum = |parts: &[Source]| recomputed(&run, &Source::Computed(Operation::Sum, parts.to_vec()));
+    assert_eq!(sum(&parts), Some(3.0 * parts.len() as f64));
+    parts.pop();
+    assert_eq!(sum(&parts), None);
 }

@@ -61,10 +61,10 @@ pub fn interval_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     Some([0, 1].map(|end| number(&interval[end], path)))
 }
 
-/// The numbers at a pointer with `*` for an index. Items without the field are skipped; a null makes all unknown.
+/// The numbers at a pointer with `*` for an index; all are unknown if one is missing or null.
 pub fn numbers_at(of: &Value, path: &str) -> Option<Vec<f64>> {
     match path.split_once("/*") {
-        None => of.pointer(path).map_or(Some(Vec::new()), |field| Some(vec![field.as_f64()?])),
+        None => Some(vec![of.pointer(path)?.as_f64()?]),
         Some((start, rest)) => {
             let items = list(of.pointer(start)?).iter().map(|item| numbers_at(item, rest));
             items.collect::<Option<Vec<_>>>().map(|all| all.concat())

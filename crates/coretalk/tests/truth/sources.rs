@@ -122,6 +122,33 @@ fn numbers(run: &Run, source: &Source) -> Option<Vec<f64>> {
     }
 }
 
+/// Whether a sum of one field of trials has all trials of the document with the field, of the same probe, idle gap and
+/// idle states.
+fn has_all_trials(run: &Run, parts: &[Source]) -> bool {
+    let of_trial = |part: &Source| match part {
+        Source::OfTrial { trial, field, .. } => Some((*trial, field.clone())),
+        Source::Trial { trial, quantity, statistic: Statistic::Count, .. } => {
+            Some((*trial, format!("/counts/{quantity}")))
+        }
+        _ => None,
+    };
+    let summed: BTreeSet<_> = parts.iter().filter_map(of_trial).collect();
+    let Some((first, field)) = summed.first() else { return true };
+    // Several numbers of one trial are no sum over trials.
+    if parts.len() > 1 && summed.last().is_some_and(|(last, _)| last == first) {
+        return true;
+    }
+    let condition = |of: &Value| {
+        ["/probe", "/parameters/gap_ns", "/parameters/idle_states"].map(|name| of.pointer(name).cloned())
+    };
+    let expected = entries_of(run, *first).next().map(|[of, _]| condition(of));
+    let all = entries(&run.document).zip(&run.trials).filter(|([of, entry], _)| {
+        Some(condition(of)) == expected && !entry.pointer(field).unwrap_or(&Value::Null).is_null()
+    });
+    let all: BTreeSet<_> = all.map(|(_, trial)| (*trial, field.clone())).collect();
+    all == summed && summed.len() == parts.len()
+}
+
 /// The distribution of a series.
 fn histogram(series: &Value) -> Option<Histogram> {
     let bytes = STANDARD.decode(series["histogram_v2_base64"].as_str()?).ok()?;
@@ -134,6 +161,7 @@ fn histogram(series: &Value) -> Option<Histogram> {
 /// The number of a source, from the document alone.
 pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
     match source {
+        Source::Computed(Operation::Sum, parts) if !has_all_trials(run, parts) => None,
         Source::Computed(operation, parts) => {
             let parts: Option<Vec<Vec<f64>>> = parts.iter().map(|part| numbers(run, part)).collect();
             computed(*operation, &parts?.concat())
