@@ -21,7 +21,7 @@ pub enum ExitCode {
     /// Syntax error, unknown name or run, nonexistent CPU, or conflicting options.
     Usage = 2,
     /// The machine or the system refuses: a CPU that is not allowed, too few CPUs, no pinning, no permission, a missing
-    /// CPU feature, an unusable clock; or a run has no value at all. No number is invented.
+    /// CPU feature, an unusable clock; or a run has no value at all.
     Environment = 3,
     /// An input file is missing, unreadable or invalid.
     Input = 4,

@@ -192,9 +192,9 @@ pub fn headlines(probe: &dyn SeriesProbe) -> Vec<&'static str> {
 pub enum Concurrent {
     /// Never: the trial runs alone.
     Never,
-    /// If trials of the same relation, made both ways, prove that concurrency does not change the result.
+    /// If trials of the same relation, made alone and concurrently, prove that concurrency does not change the result.
     IfProven,
-    /// Always: its numbers are not used.
+    /// Always: two polling roles share a CPU, so its numbers measure time slices and are not used.
     Always,
 }
 

@@ -118,11 +118,11 @@ struct Row {
     adaptive: Score,
     unfloored: Score,
     passes: f64,
-    /// Stopping at 8, 24, 48 or 96 passes at a quarter of that precision.
+    /// Stopping at 8, 24, 48 or 96 passes with a quarter of that half width, requested and as the floor.
     finer: Score,
 }
 
-/// Requested precision, and the floor for trusting the machine.
+/// Requested half width, and the floor below which no half width is trusted.
 const PRECISION: f64 = 0.02;
 const TRUTH: f64 = 1.0;
 const BATCH_TICKS: f64 = 100_000.0;

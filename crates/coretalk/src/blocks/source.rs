@@ -39,8 +39,8 @@ pub enum Source {
         relation: Relation,
         /// Their kinds of cores, if the map is grouped by kind.
         classes: Option<[String; 2]>,
-        /// Their count, or the median, least (0) or greatest (1) of their values, or the median of an end of their
-        /// intervals.
+        /// Their count; the median, minimum (percentile 0) or maximum (percentile 1) of their values; or the median
+        /// of one end of their intervals.
         statistic: Statistic,
     },
     /// A cell of a map: the median over all pairs of a CPU of the row and another CPU of the column.
@@ -61,8 +61,8 @@ pub enum Source {
         /// Which aggregate.
         number: MatrixNumber,
     },
-    /// A field of a trial: of the first distribution that has it, or of the cell of a queue map. `/reason` is the half
-    /// width in percent.
+    /// A field of a trial: of the first distribution that has it, or of the cell of a queue map. The field `/reason`
+    /// stands for the half width in percent that its text states.
     OfTrial {
         /// The trial.
         trial: TrialId,
@@ -188,7 +188,7 @@ pub enum MatrixNumber {
     Median,
     /// The maximum, which this pair has.
     Most([CpuId; 2]),
-    /// The value of some cell: an end of a group of values.
+    /// The value of an unspecified cell: the minimum or maximum of a group of values.
     Some,
     /// The number of values between two bounds.
     Between([f64; 2]),
@@ -256,7 +256,7 @@ pub enum PlacementNumber {
     Groups(Level),
     /// The number of CPUs of a kind.
     Class(String),
-    /// The number of messages between groups of a level; if each thread has its own, that of the thread with the most.
+    /// The number of messages between groups of a level; in [`Communication::Phases`], that of the role with the most.
     Crossings(Level, Communication),
     /// The number of all messages.
     Messages(Communication),

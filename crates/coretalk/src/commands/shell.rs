@@ -111,7 +111,7 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// Works around readline, which splits words at `:` and `=` and passes only the last part, but passes whole lists.
+/// Works around readline: it passes only the last part of words with `:` or `=`, but comma-separated lists whole.
 const BASH: &str = r#"_coretalk_words() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##*[[:space:]=]}"

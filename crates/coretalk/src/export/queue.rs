@@ -7,7 +7,7 @@ use coretalk_model::queue::{QueueCell, QueueMatrix, matrices};
 use coretalk_model::{CpuId, Matrix};
 use std::io::Write;
 
-/// Whether a run holds only square tables; runs of several probes, at a fixed rate or with several producers are rows.
+/// Whether a run holds only square tables. Runs of several probes, at a rate or with several producers become rows.
 pub(super) fn holds_squares(what: &Export<'_>) -> bool {
     let Some(series) = &what.report.series else { return false };
     let trials = &series.result.trials;

@@ -132,7 +132,7 @@ struct Columns {
     align: Vec<Align>,
     /// The number of heading lines, which are the first rows.
     heading: usize,
-    /// The number of leading columns that identify a row, besides columns of words.
+    /// The number of leading columns that identify a row; 0 stands for the leading columns of words.
     names: usize,
     /// Whether the last column is cut instead of wrapped.
     is_last_cut: bool,

@@ -31,7 +31,7 @@ pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
     (!like.is_empty()).then(|| Sentence::new("(alike: {names})").with("names", names))
 }
 
-/// The name of a subject; without one, as for this program's clock among runtimes, the name of its quantity.
+/// The name of a subject, or of its quantity if it has none, such as this program's clock among runtimes.
 fn called(ranking: &Ranking<'_>, subject: usize) -> Sentence {
     match &ranking.subjects[subject].name {
         none if none.is_empty() => bare_title(ranking.quantity),

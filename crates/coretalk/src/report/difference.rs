@@ -106,8 +106,8 @@ impl<'a> Differing<'a> {
         })
     }
 
-    /// A difference map for each map of A that B has too, in the order of A. Empty if pairs with the same numbers are
-    /// not known to be the same pairs.
+    /// A difference map for each map of A that B has too, in the order of A. Empty if it is unknown whether equal
+    /// CPU numbers mean the same pairs.
     pub fn maps(&self) -> Vec<DifferenceMap<'a>> {
         let Some(comparison) =
             self.comparison.as_ref().filter(|_| *self.alignment.pairing() == Pairing::Pairs)

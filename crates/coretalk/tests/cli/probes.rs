@@ -114,8 +114,8 @@ fn a_run_of_creations_reads_back_as_it_was() {
     assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
     let document: Value = serde_json::from_str(&live.out).unwrap();
     let series = document["series"].as_array().unwrap();
-    // Two paces; a thread on its creator's CPU and on any CPU; a pool on that CPU and on a pair of each of two
-    // relations; four histograms.
+    // For each of two paces, five trials of four histograms: a thread on its creator's CPU and on any CPU; a pool
+    // on its creator's CPU and on one pair of each of two relations.
     assert_eq!(series.len(), 2 * (2 + 3) * 4);
     let signed = |one: &&Value| one["values"]["after_return_ns"].is_number();
     assert_eq!(series.iter().filter(signed).count(), 10, "once for each trial");

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Program folders, because the tests run the tool in an empty environment.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Compares two names of one CPU with a program that must be installed; every run must have every metric.
+/// Compares two placements on one CPU with a program, if it is installed; every run must have every metric.
 fn compared(metrics: &[(&str, &str)], line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     if !std::env::split_paths(PATH).any(|folder| folder.join(words[0]).exists()) {

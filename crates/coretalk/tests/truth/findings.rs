@@ -137,7 +137,7 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
                 let ends = [0, 1].map(|end| subject["ci"][end].as_f64().unwrap());
                 is_near(one.value, value) && is_near(one.ends[0], ends[0]) && is_near(one.ends[1], ends[1])
             }
-            // The pairs that all subjects share decide, so the number lies within the range of the pairs of its subject.
+            // The number is that of the pairs common to all subjects, so it is in the range of the subject's pairs.
             _ => {
                 median(&values).is_some_and(|typical| is_near(typical, value))
                     || values.iter().any(|one| *one <= value) && values.iter().any(|one| *one >= value)

@@ -17,7 +17,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
         Number::PlusMinus(of) => reads(&text, of.reach()),
         Number::Ends(of) => {
             let (low, high) = text.split_once('–').unwrap_or((&text, ""));
-            // The letter behind the second end is that of both.
+            // The unit letter after the upper end applies to both ends.
             let low = low.to_owned() + high.find(char::is_alphabetic).map_or("", |at| &high[at - 1..]);
             reads(&low, of.low) && reads(high, of.high)
         }
@@ -118,7 +118,7 @@ pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
     let [ns, us] = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS];
     let states =
         |unit: TimeUnit| headings.iter().any(|heading| heading.split(' ').any(|word| word == unit.name));
-    // Numbers that are no times have no unit, and a sentence above the table may state nanoseconds.
+    // Numbers other than times have no unit; a sentence above the table may state nanoseconds.
     let is_stated = divisor == us.ns && states(us)
         || divisor == ns.ns && !headings.iter().any(|it| it == us.name) && (!is_of_map || states(ns));
     (!is_stated).then(|| format!("a number divided by {divisor} below {headings:?}"))

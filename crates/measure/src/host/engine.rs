@@ -19,8 +19,8 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Poll interval where the coordinating thread shares a CPU with workers.
 const RARE_POLL_INTERVAL: Duration = Duration::from_millis(40);
-/// Duration of a round after which lost CPUs are searched: threads of a lost CPU share another one, where each handoff
-/// takes a scheduler quantum, in every round of the batch until its limit.
+/// Duration of a round after which lost CPUs are searched. Threads of a lost CPU share another CPU, where each handoff
+/// takes a scheduler quantum, so every round of the batch would last until its time limit.
 const LONG: Picos = Picos::from_ms(100);
 /// Time that a role may take to leave when told to; afterwards its thread counts as lost.
 const GRACE: Picos = Picos::from_ms(1500);
@@ -28,7 +28,7 @@ const GRACE: Picos = Picos::from_ms(1500);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum delay before a span, so that periodic interrupts of 1 and 4 ms do not always hit the same part of a pass.
 const PHASE_NS: f64 = 20_000.0;
-/// Share of a batch above which activity on a sibling exceeds kernel housekeeping.
+/// Share of a batch above which the busy time of a sibling exceeds kernel housekeeping.
 const BUSY_SIBLING: f64 = 0.05;
 
 #[derive(Debug)]
@@ -238,7 +238,7 @@ impl Around<'_> {
         }
     }
 
-    /// Judges only siblings without a worker: the others work in other rounds.
+    /// Judges only siblings without a worker: siblings with a worker are busy with other rounds.
     fn has_busy_sibling(&self, cpu: CpuId) -> bool {
         let outside = self.engine.topology.siblings(cpu).difference(&self.engine.workers.cpus());
         let Some(spent) = &self.spent else { return false };

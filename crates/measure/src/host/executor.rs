@@ -118,7 +118,7 @@ impl HostExecutor<'_> {
         let cpu = role.cpu;
         affinity::pin_current_thread(cpu)
             .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
-        // A refusal was reported when the workers were engaged; here the thread takes what it gets.
+        // A refused priority was reported when the workers were engaged; here the thread runs without it.
         let _ = priority::apply(self.priority);
         // Roles that share a CPU would disturb each other's probe.
         let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);

@@ -213,8 +213,8 @@ fn range(line: &str) -> Option<std::ops::Range<u64>> {
 
 /// Resets lines as if unused: flushes every cached copy, then writes zeros from the calling CPU.
 ///
-/// Without the flush a line last written by a third core stays slow on Zen for one of the two (core-to-core-latency
-/// issue 155). [`Freshness::Kept`] skips the flush, as tools do that use a single address.
+/// Without the flush, a line last written by a third core stays slow on Zen for one of the two measured cores
+/// (core-to-core-latency issue 155). [`Freshness::Kept`] skips the flush, as tools do that use a single address.
 pub fn prepare(lines: &[&Line], freshness: Freshness) {
     if freshness == Freshness::Flushed {
         lines.iter().for_each(|line| flush(line));

@@ -36,7 +36,7 @@ impl Drop for SpinGuard<'_> {
     fn drop(&mut self) {
         // Release pairs with the Acquire of the next thread that takes the lock.
         if cfg!(loom) {
-            // An exchange that failed comes before the store below; loom (0.7) knows that only of another exchange.
+            // A failed exchange comes before this release; loom (0.7) models that only if this is an exchange too.
             self.0.swap(self.1, Release);
         } else {
             self.0.store(self.1, Release);

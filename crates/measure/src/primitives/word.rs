@@ -1,5 +1,5 @@
-//! Waiting on words through a futex: for a change, as `wait` and `notify_one` of C++ atomics do, and for a permit of
-//! the semaphore of this crate's queues, which here sleeps at once.
+//! Waiting on words through a futex: [`AtomicWait`] for a change of the word, as `wait` and `notify_one` of C++ atomics
+//! do; the semaphore of this crate's queues for a permit, here without polling before it sleeps.
 
 use super::Primitive;
 use super::waiters::{Waiters, poll_briefly};
@@ -39,8 +39,8 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
     }
 
     fn arm(&self) {
-        // The waiter is between two rounds: it was released and waits for the announcement of this one, whose Release
-        // carries this store.
+        // The waiter is between two rounds: it was released from the last and waits for the announcement of the next,
+        // whose Release publishes this store.
         self.word.store(Self::STAY, Release);
     }
 
@@ -80,7 +80,7 @@ impl Primitive for Semaphore {
     fn arm(&self) {}
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        // It returns without a permit after 100 ms, five times the longest gap.
+        // `take` returns without a permit after 100 ms, five times the longest gap.
         while !self.take() {
             guard.check()?;
         }
@@ -157,7 +157,7 @@ mod tests {
             let ended = [(); 2].map(|()| over.recv_timeout(Duration::from_secs(60)));
             if ended.iter().any(Result::is_err) {
                 guard.give_up(Halt::Deadline);
-                // Repeatedly: a thread that is about to sleep misses the first.
+                // Repeated, because a thread that is about to sleep misses a wake-up.
                 while over.recv_timeout(Duration::from_millis(10))
                     != Err(mpsc::RecvTimeoutError::Disconnected)
                 {

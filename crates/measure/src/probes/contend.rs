@@ -58,8 +58,8 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("read_share", "read share").unit(Unit::Share).in_ranking(InRanking::OfSubject),
 ];
 
-/// Trials are judged by the wall time between two operations of all threads, which falls with the number of threads
-/// even under contention; tables show the time of one thread per operation, which does not.
+/// Trials are judged by wall time ÷ operations of all threads, which falls with the number of threads even under
+/// contention; tables also show the time per operation of one thread, which does not.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::ACQUIRE, "acquire").in_table(),
     Quantity::time(names::THREAD_NS, "thread ns")

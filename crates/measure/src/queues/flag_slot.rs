@@ -23,15 +23,15 @@ pub trait FlagSlot<M>: Send + Sync + 'static {
     /// The message, if its representation equals that of an empty slot.
     ///
     /// # Safety
-    /// The caller is the only producer, and since it last filled this slot, found it, or a slot that the consumer
-    /// empties after this one, empty.
+    /// The caller is the only producer. Since it last filled this slot, it has found this slot empty, or a slot that
+    /// the consumer empties after this one.
     unsafe fn fill(&self, message: M) -> Result<(), M>;
 
     /// Takes the message out, if there is one.
     ///
     /// # Safety
-    /// The caller is the only consumer, or the producer of a slot that the consumer cannot reach: it takes slots in
-    /// order, and one before this is empty.
+    /// The caller is the only consumer, or it is the producer and the consumer cannot reach the slot: the consumer
+    /// takes slots in order, and an earlier slot is empty.
     unsafe fn take(&self) -> Option<M>;
 }
 
@@ -88,8 +88,8 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
 
     #[inline(always)]
     unsafe fn fill(&self, message: M) -> Result<(), M> {
-        // SAFETY: the caller has found this slot, or one that is emptied after it, empty since it last filled this one,
-        // which orders the emptying before us, and the consumer does not touch the message before it sees the flag.
+        // SAFETY: since it last filled this slot, the caller has found it, or a slot that is emptied after it, empty.
+        // So the emptying comes before this write, and the consumer does not touch the message until it sees the flag.
         unsafe { self.message.write(message) };
         // Release pairs with the Acquire in `take`.
         self.full.store(true, Release);
@@ -102,9 +102,9 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
         if !self.full.load(Acquire) {
             return None;
         }
-        // SAFETY: the flag says that it was filled and orders that before us. The only other end does not touch it
-        // before it sees the flag cleared: the producer does not fill it; where the producer takes a message back, the
-        // consumer cannot reach the slot.
+        // SAFETY: the flag is set, so the slot was filled before this read. The other end does not touch the message
+        // until the flag is cleared: a producer fills only empty slots, and if the caller is the producer, which takes
+        // its message back, the consumer cannot reach the slot.
         let message = unsafe { self.message.take() };
         // Release pairs with the Acquire in `is_empty`.
         self.full.store(false, Release);

@@ -73,8 +73,8 @@ pub fn poll_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
 }
 
-/// Duration of one call of the wait action, as `--cost` times it: all polls before a sleep; without polls, the system
-/// call that finds that it must not sleep.
+/// Duration of one call of the wait action, as `--cost` times it: one poll if it never sleeps, otherwise all polls
+/// before a sleep; without such polls, one poll and a system call that returns without sleeping.
 pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     match cost.polls {
         polls if polls.is_infinite() => poll_ns(stage, cost, 0),
@@ -105,7 +105,8 @@ fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -
         return if asleep || cost.calls > 0.0 { costs.switch_ns + 2.0 * costs.syscall_ns } else { SLICE_NS };
     }
     if asleep {
-        // The word and the kernel's queue for it; the waker's call before, the waiter's return after.
+        // Two transfers: of the word and of the kernel's queue for it. Two calls: the waker's before the wake-up and
+        // the waiter's return after it.
         let lines_ns = 2.0 * stage.transfer_ns(from, to);
         return lines_ns + 2.0 * costs.syscall_ns + costs.wake_ns + stage.idle_exit_ns(0.0);
     }

@@ -13,7 +13,7 @@ pub struct WakeCost {
     pub waker_calls: f64,
     /// System calls from which the waiter has to return.
     pub waiter_calls: f64,
-    /// Nanoseconds of polling before a sleep; an earlier wake-up is a hot hand-off. Infinite without sleeps.
+    /// Nanoseconds of polling before a sleep; an earlier wake-up is a hot hand-off. Infinite if it never sleeps.
     pub spins_ns: f64,
     /// Core cycles of arming and waking without a waiter.
     pub alone_cycles: f64,
@@ -77,7 +77,7 @@ pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64;
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// Weights of the positions, within the mask, at which a woken thread runs relative to its waker, who stays.
+/// Weights of the positions in the mask at which a woken thread runs, relative to the waker, which does not move.
 pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 

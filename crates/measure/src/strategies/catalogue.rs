@@ -132,7 +132,7 @@ impl StrategyKind {
         !self.sleeps() && self != StrategyKind::Yield
     }
 
-    /// Whether it executes spin hints in a row, at which a hypervisor may leave the guest.
+    /// Whether it executes many wait hints, at which a guest may exit to its hypervisor.
     pub fn hints(self) -> bool {
         matches!(
             self,
@@ -181,7 +181,7 @@ impl StrategyKind {
 
     /// Cost in machine events, for simulated machines.
     pub fn cost(self) -> WaitCost {
-        // An unsuccessful poll hits the own cache: a load, a comparison, a branch.
+        // An unsuccessful poll is a load from the CPU's own cache, a comparison and a branch.
         let hinted = WaitCost {
             transfers: 1.0,
             eager: false,
@@ -197,14 +197,14 @@ impl StrategyKind {
             StrategyKind::Pauses(hints) => WaitCost { hints: f64::from(hints), ..hinted },
             // MFENCE takes 33 to 75 cycles on x86 since Haswell and Zen (Fog, "Instruction tables").
             StrategyKind::Fence => WaitCost { cycles: 55.0, ..hinted },
-            // Through the scheduler, which finds no other thread: two plain calls.
+            // A call in which the scheduler finds no other thread costs as much as two plain calls.
             StrategyKind::Yield => WaitCost { calls: 2.0, ..hinted },
-            // The word, and the kernel's queue of it.
+            // Costs until it sleeps; those of the sleep are the same for all strategies.
             StrategyKind::SpinFutex(polls) => {
                 WaitCost { transfers: 1.0, hints: 1.0, polls: f64::from(polls), ..hinted }
             }
             StrategyKind::Futex => WaitCost { polls: 0.0, ..hinted },
-            // 8 × (1 + 2 + … + 64) hints, and 16 yields: more polls than a trip takes on any machine.
+            // 8 polls each with 1, 2, 4 … 64 hints. The 16 yields after them are left out: no trip lasts that long.
             StrategyKind::Backoff => WaitCost { hints: 127.0 / 7.0, polls: 56.0, ..hinted },
             StrategyKind::Tpause => WaitCost { cycles: 300.0, ..hinted },
             // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.

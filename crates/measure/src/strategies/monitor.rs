@@ -11,7 +11,7 @@ use crate::counter;
 #[cfg(target_arch = "x86_64")]
 use crate::stage::POLLS;
 
-/// Maximum ticks of a wait for a line: the limit of Linux for UMWAIT, and the guard has to be checked.
+/// Maximum ticks of one wait for a line: Linux limits UMWAIT to this, and the guard is checked between waits.
 #[cfg(target_arch = "x86_64")]
 const MAX_TICKS: u64 = 100_000;
 /// Ticks of TPAUSE: about the time of a line transfer across a socket.
@@ -37,7 +37,7 @@ pub struct Mwaitx;
 impl Idle for Umwait {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        // Each lasts up to 40 µs.
+        // Each wait lasts up to 40 µs.
         POLLS.div_ceil(1 << 10)
     }
 
@@ -80,7 +80,7 @@ impl Idle for Mwaitx {
     }
 }
 
-/// LDXR and WFE: waits until the line is written, or the event stream ticks (every 100 µs on Linux).
+/// LDAXR and WFE: waits until the line is written, or the event stream ticks (every 100 µs on Linux).
 #[cfg(target_arch = "aarch64")]
 #[derive(Debug, Clone, Copy)]
 pub struct Wfe;

@@ -184,7 +184,7 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
 
 #[test]
 fn fixed_counts_measure_exactly_what_was_asked() {
-    // Passes of whole runs of 16 lines if there are at least eight runs.
+    // Passes consist of whole runs of 16 lines if the samples fill at least eight runs.
     for (samples, iterations, passes) in
         [(1, 100, 1), (10, 1000, 8), (24, 7, 8), (300, 100, 18), (301, 64, 18), (400, 64, 24)]
     {

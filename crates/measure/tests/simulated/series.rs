@@ -82,7 +82,7 @@ fn the_seed_decides_everything() {
     assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);
 }
 
-/// Probes declare every number that they report and every parameter, equally if they share it.
+/// Probes declare every number and parameter that they report, and agree on the declaration of shared parameters.
 #[test]
 fn what_probes_say_is_declared() {
     let mut machine = open("chiplet-16-smt");

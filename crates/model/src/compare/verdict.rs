@@ -45,11 +45,11 @@ impl LeastEffect {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Margin {
     pub least: f64,
-    /// Whether the resolution determines the margin: a shift within it is then not shown to be zero.
+    /// Whether the resolution is so coarse that a shift within the margin does not show equality.
     pub is_coarse: bool,
 }
 
-/// Largest ratio of the smallest visible to the smallest relevant difference at which values can be the same.
+/// Ratio of the smallest visible to the smallest relevant difference, above which equality cannot be shown.
 const TOO_COARSE: f64 = 2.0;
 
 /// The input of a verdict. All values are logarithms of B ÷ A.
@@ -106,7 +106,7 @@ const COARSE: &str = "the resolution of the numbers is too coarse";
 const WITH_ITS_LEVEL: &str = "it is not shown to differ from its level";
 const IDENTICAL: &str = "identical numbers";
 
-/// Plateaus are at least 15 % apart: a larger shift of the level of a guest may come from the host moving its CPUs.
+/// Plateaus are at least 15 % apart, and ln 1.15 is 0.14: above that, a host that moves CPUs may have shifted a guest.
 const PLATEAU: f64 = 0.14;
 
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +166,7 @@ impl Judged {
         self.outcome.as_ref().is_some_and(|outcome| outcome.shift.abs() >= outcome.margin)
     }
 
-    /// Withdraws the verdict of a pair that neither agrees with its level nor departs from it: both share one error.
+    /// Withdraws the difference of a pair whose level has another verdict. For pairs not shown to depart from it.
     pub fn defer_to(&mut self, level: Verdict) {
         if self.verdict.is_different() && self.verdict != level {
             (self.verdict, self.reason) = (Verdict::CannotTell, Some(WITH_ITS_LEVEL));

@@ -21,7 +21,7 @@ pub(super) struct PassTable {
     /// Values of the columns of which only the location is stored, row by row.
     locations: Vec<f32>,
     locations_width: usize,
-    /// Parallel to `values`; empty if all are unknown, as for adaptive counts: saves 4 of 20 bytes, 8 million times.
+    /// Parallel to `values`; empty if all are unknown, as for adaptive counts: saves 4 of 18 bytes, 8 million times.
     line_errors: Vec<f32>,
     /// Batches kept and dropped, if they are too many for [`Stored`], by index in `values`.
     many: BTreeMap<usize, [u32; 2]>,

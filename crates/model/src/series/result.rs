@@ -20,7 +20,7 @@ pub struct SeriesResult {
     pub trials: Vec<TrialResult>,
     /// How busy the measured threads kept each CPU during the run.
     pub load: Option<LoadCurve>,
-    /// Whether trials ran one at a time, or several at once with proof of the effect of that.
+    /// Whether trials ran one at a time, or several at once, with the tested effect of concurrency.
     pub regime: Regime,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
@@ -86,7 +86,7 @@ pub struct TrialResult {
     pub medians_ns: BTreeMap<String, Estimate>,
     /// Sums over all passes.
     pub counts: BTreeMap<String, u64>,
-    /// Values of each role, for quantities that the probe declares [so](crate::quantity::Quantity::of_each_role).
+    /// Values of each role, for quantities with [`of_each_role`](crate::quantity::Quantity::of_each_role).
     pub of_roles: Vec<BTreeMap<String, Estimate>>,
     /// Share of one CPU that each role kept busy, over all passes.
     pub busy: Vec<Option<f64>>,
@@ -97,7 +97,8 @@ pub struct TrialResult {
     /// Results of the processes of a runtime, in order of first pass; empty if this program measured.
     pub processes: Vec<ProcessResult>,
     /// CAS latency without pause between the [watched](TrialSpec::watched) CPUs around the passes that count, in ns:
-    /// one median per machine state that the trial's own values do not separate, ascending. Empty if unknown.
+    /// one median, or one per machine state, ascending, if the trial's own values do not separate the states. Empty if
+    /// unknown.
     pub cas_ns: Vec<f64>,
     /// Flags of the trial.
     pub flags: Flags,

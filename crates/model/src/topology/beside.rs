@@ -1,4 +1,4 @@
-//! [`Beside`]: reported facts about a machine that are no groups of CPUs; and the nesting of levels.
+//! [`Beside`]: reported facts about a machine that are not groups of CPUs. Also the nesting of levels.
 
 use super::{Domain, Level};
 use crate::CpuId;
@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Beside {
-    /// Reported levels without groups of their own, and the groups to which theirs are equal.
+    /// Redundant reported levels, each with the existing groups that equal its own.
     pub same: BTreeMap<Level, Same>,
     /// NUMA nodes without CPUs of their own, by number: memory expanders, high-bandwidth and persistent memory.
     pub memory_nodes: Vec<MemoryNode>,
 }
 
-/// The groups to which those of a redundant reported level are equal.
+/// The existing groups that equal those of a redundant reported level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Same {
-    /// Each is a group of this level.
+    /// Each of its groups is a group of this level.
     Level(Level),
-    /// One group contains every CPU.
+    /// Its only group contains every CPU.
     Machine,
-    /// They are groups of several levels, or fit none.
+    /// Its groups are groups of several levels, or of none.
     Several,
 }
 
@@ -90,7 +90,7 @@ pub fn with_shared_l2(clusters: Vec<Domain>, shared_l2: Vec<Domain>) -> Vec<Doma
 }
 
 /// The levels of these groups, innermost first; `group_of` returns the group of a level that contains a CPU. Levels
-/// that are not nested, or are nested in either way on parts of the machine, keep the order of [`Level::ALL`].
+/// that are not nested, or whose nesting differs between parts of the machine, keep the order of [`Level::ALL`].
 pub(super) fn inside_out<'a>(
     domains: &'a [Domain],
     group_of: impl Fn(CpuId, Level) -> Option<&'a Domain>,

@@ -295,7 +295,7 @@ fn a_margin_of_half_the_cost_is_none() {
     };
     let narrow = slack(0.1).unwrap();
     assert!((narrow - (1.0 - 0.9 / 1.1)).abs() < 1e-9, "{narrow}");
-    // 46 and 82 %.
+    // The margins would be 46 and 82 %.
     assert_eq!([0.3, 0.7].map(slack), [None, None]);
 }
 

@@ -59,7 +59,7 @@ impl Platform {
             .map(|letters| (named(letters), format!("CPUID leaf 0x40000000: `{}`", letters.trim())))
             .or_else(|| Some((root.peek(TYPE)?, TYPE.to_owned())))
             .or_else(|| device_tree(root))
-            // A processor without the flag is right: clouds also name themselves in DMI on bare metal.
+            // DMI is ignored if the processor denies a hypervisor: clouds name themselves there on bare metal too.
             .or_else(|| dmi(root).filter(|_| flag != Some(false)))
             .or_else(|| (flag == Some(true)).then(|| (UNNAMED.to_owned(), "CPUID: hypervisor".to_owned())))
             .or_else(|| wsl.map(|_| ("hyper-v".to_owned(), "the kernel is that of WSL".to_owned())));

@@ -17,7 +17,7 @@ const PASSES: u32 = 12;
 const PASS: Picos = Picos::from_us(1_250);
 /// Minimum distance of the passes of a pair: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
 const PASS_GAP: Picos = Picos::from_ms(40);
-/// Representative pairs of a level and of the reported cores: the first, the last, and some between.
+/// Representative pairs of a level and of the reported cores: the first, the middle and the last.
 const PAIRS: usize = 3;
 /// Number of nearest disjoint pairs if there are no groups.
 const NEAREST: usize = 2;

@@ -17,7 +17,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
         let orders = Arc::from([of(driver, tool).order()]);
-        // In list order, as the tools do not shuffle, and both directions of a pair in succession, to leave out pairs.
+        // In list order, as the tools do not shuffle. Both directions of a pair are consecutive, so that a run that
+        // ends early leaves out whole pairs.
         let mut due: Vec<(u32, Purpose)> = Vec::new();
         for &purpose in directions(tool) {
             due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));

@@ -7,7 +7,7 @@ use coretalk_model::series::{Gathering, first_width, is_wide_already};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// Factor on the mean sufficient length in the second analysis: half of the trials scatter more than the mean.
+/// Factor on the mean length that suffices in the second analysis: half of the trials scatter more than the mean.
 const WITH_MARGIN: f64 = 1.15;
 
 impl Driver<'_> {
@@ -19,7 +19,7 @@ impl Driver<'_> {
             let span = if fewest as usize >= ANALYSES[0] {
                 self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / pace)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // The first analysis repeated without concurrency: as long as serial passes, if that fits.
+                // The passes of the first analysis are repeated alone, as long as serial passes if time permits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
@@ -37,8 +37,8 @@ impl Driver<'_> {
     }
 
     /// Maximum useful length of passes of the second analysis when trials run concurrently: an interval narrows with
-    /// the square root of the time. Since the scatter of a trial's first passes is largely random, it considers all
-    /// trials with the same parameters, and those with the largest scatter.
+    /// the square root of the time. Since the scatter of a trial's first passes is largely random, it is averaged over
+    /// trials with the same parameters, and the largest average counts.
     fn sufficient(&self, open: &[usize], first: Picos) -> Picos {
         if !self.concurrency.is_any() {
             return MAX_PASS;
@@ -54,7 +54,7 @@ impl Driver<'_> {
         Picos::from_secs((first.secs() * most).min(MAX_PASS.secs()))
     }
 
-    /// Share of the remaining time for a pass that ends with a count: equal for all trials with no more passes.
+    /// Time for a pass that ends with a count: the remaining time ÷ the number of trials with at most `passes` passes.
     pub(super) fn share_of(&self, left: Picos, passes: u32) -> Picos {
         let trials = 0..self.settings.trials.len();
         let waiting =

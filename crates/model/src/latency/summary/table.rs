@@ -36,7 +36,7 @@ pub struct Table {
 pub struct TableCell {
     /// Median over the measured pairs in the unit of the readings; `None` if none was measured.
     pub median_ns: Option<f64>,
-    /// The value of the middle pair, the lower of two, which is never between two levels; `None` if none was measured.
+    /// Lower median over the measured pairs: the value of a pair, never a mean of two; `None` if none was measured.
     pub middle_ns: Option<f64>,
     /// Number of pairs of different CPUs; for a single CPU with itself 1 if measured, otherwise 0.
     pub pairs: u32,
