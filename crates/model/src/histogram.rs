@@ -155,6 +155,9 @@ impl Histogram {
 impl<'a> Sum<&'a Histogram> for Histogram {
     fn sum<I: Iterator<Item = &'a Histogram>>(histograms: I) -> Histogram {
         let all: Vec<&[Range]> = histograms.map(|one| &one.ranges[..]).collect();
+        if let [one] = all[..] {
+            return Histogram { ranges: one.to_vec() };
+        }
         let first = all.iter().filter_map(|ranges| ranges.first()).map(|range| range.position).min();
         let last = all.iter().filter_map(|ranges| ranges.last()).map(|range| range.position).max();
         let Some((first, last)) = first.zip(last) else { return Histogram::new() };
