@@ -123,8 +123,8 @@ impl Columns {
 
     /// Writes the columns as JSON. Values are whole hundredths: a fifth of the bytes of the cells written out. Ends of
     /// intervals and the fastest batch are distances from the median, and the upper end is as far away as the lower one
-    /// and a skew, which is mostly nothing. A column of few different values holds a letter for each cell. A column that
-    /// holds nothing is left out.
+    /// and a skew, which is mostly nothing. A column of few different values holds a letter for each cell, a long one holds
+    /// numbers as digits to the base 32. A column that holds nothing is left out.
     pub fn write_json(&self, out: &mut String) {
         let hundredths = |value: f64| (value * 100.0).round() as i64;
         let less = |cell: usize, other: Option<f64>| {
@@ -197,12 +197,30 @@ fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone
     let _ = write!(out, ",\"{name}\":{{\"of\":{},\"letters\":\"{letters}\"}}", serde_json::json!(different));
 }
 
+/// Columns of fewer cells are a list of numbers: they are short, and people can read them.
+const MIN_DIGITS: usize = 4_096;
+
+/// A number as base-32 digits, the lowest first, with 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, …
+fn digits(out: &mut String, value: Option<i64>) {
+    let mut rest = value.map_or(0, |value| (value << 1 ^ value >> 63) as u64 + 1);
+    while rest >= 32 {
+        out.push(char::from(LETTERS[32 + (rest % 32) as usize]));
+        rest /= 32;
+    }
+    out.push(char::from(LETTERS[rest as usize]));
+}
+
 /// A column; nothing where it holds nothing.
 fn list(out: &mut String, name: &str, values: &[Option<i64>]) {
     // Of these zero is none.
     let zero_is_none = ["skew", "passes", "flags", "reason"].contains(&name);
     if values.iter().all(|value| value.is_none() || zero_is_none && *value == Some(0)) {
         return;
+    }
+    if values.len() >= MIN_DIGITS {
+        let _ = write!(out, ",\"{name}\":{{\"digits\":\"");
+        values.iter().for_each(|value| digits(out, *value));
+        return out.push_str("\"}");
     }
     let _ = write!(out, ",\"{name}\":[");
     for (index, value) in values.iter().enumerate() {

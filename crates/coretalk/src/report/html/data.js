@@ -37,12 +37,31 @@ function long(value) {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u00a0');
 }
 
-// A column of few different values is stored as a letter for each cell.
+// A column of few different values is stored as a letter for each cell, and a long one of many as digits to the base 32.
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const DIGITS = new Uint8Array(128);
+for (let at = 0; at < LETTERS.length; at++) DIGITS[LETTERS.charCodeAt(at)] = at;
 function spelled(column) {
   if (!column || Array.isArray(column)) return column;
-  const values = new Map(column.of.map((value, at) => [LETTERS[at], value]));
-  return Array.from(column.letters, (letter) => values.get(letter));
+  if (column.digits !== undefined) return numbers(column.digits);
+  const all = new Float64Array(column.letters.length);
+  for (let at = 0; at < all.length; at++) all[at] = column.of[DIGITS[column.letters.charCodeAt(at)]];
+  return all;
+}
+
+// Numbers from digits, the lowest first, with 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, ...
+function numbers(digits) {
+  const all = [];
+  for (let at = 0, number = 0, unit = 1; at < digits.length; at++) {
+    const digit = DIGITS[digits.charCodeAt(at)];
+    number += (digit & 31) * unit;
+    unit *= 32;
+    if (digit & 32) continue;
+    all.push(number === 0 ? NaN : number % 2 ? (number - 1) / 2 : -number / 2);
+    number = 0;
+    unit = 1;
+  }
+  return all;
 }
 
 // One matrix with its cells, from the columns of the view or from the cells of the document.
@@ -58,6 +77,7 @@ class Matrix {
     this.p99 = this.tails(document_);
     if (columns) this.decode(columns);
     else this.translate();
+    this.doubtBits = this.flagNames.reduce((bits, name, bit) => (view.doubts.includes(name) ? bits | (1 << bit) : bits), 0);
     // Time slices are what was measured there: a mark stands in the place of a value.
     this.slices = new Set(about.slices);
     for (const cell of this.slices) this.median[cell] = this.low[cell] = this.high[cell] = NaN;
@@ -81,7 +101,7 @@ class Matrix {
         put(number, this.symmetric ? to : from, this.symmetric ? from : to);
       });
     } else if (columns.at) {
-      columns.at.forEach((at, number) => put(number, Math.floor(at / n), at % n));
+      spelled(columns.at).forEach((at, number) => put(number, Math.floor(at / n), at % n));
     } else {
       let cell = 0;
       for (let row = 0; row < n; row++) {
@@ -93,12 +113,10 @@ class Matrix {
   }
 
   // Columns hold whole hundredths; ends of intervals are distances from the median.
-  decode(stored_) {
-    const columns = { ...stored_ };
-    for (const name of ['passes', 'flags', 'reason']) columns[name] = spelled(columns[name]);
+  decode(columns) {
     const list = (name, scale) => {
       const values = new Float64Array(this.cells).fill(NaN);
-      const stored = columns[name];
+      const stored = spelled(columns[name]);
       if (stored) for (let i = 0; i < values.length; i++) if (stored[i] !== null) values[i] = stored[i] / scale;
       return values;
     };
@@ -110,9 +128,10 @@ class Matrix {
     this.home_penalty = list('home_penalty', 100);
     this.line_spread = list('line_spread', 100);
     this.passCount = list('passes', 1);
-    this.bits = columns.flags || null;
+    this.bits = spelled(columns.flags) || null;
+    const reason = spelled(columns.reason);
     this.flagNames = columns.flag_names;
-    this.reasons = (cell) => (columns.reason && columns.reason[cell] > 0 ? columns.reasons[columns.reason[cell] - 1] : null);
+    this.reasons = (cell) => (reason && reason[cell] > 0 ? columns.reasons[reason[cell] - 1] : null);
     this.grade = (cell) => columns.grades[cell].trim() || null;
   }
 
@@ -225,7 +244,7 @@ class Grid {
     this.missing = 0;
     const single = rows.every((row) => row.length === 1);
     const doubtful = new Uint8Array(matrix.cells);
-    for (let cell = 0; cell < matrix.cells; cell++) if (matrix.bits && matrix.bits[cell]) doubtful[cell] = matrix.doubts(cell).length > 0 ? 1 : 0;
+    for (let cell = 0; cell < matrix.cells; cell++) if (matrix.bits && matrix.bits[cell] & matrix.doubtBits) doubtful[cell] = 1;
     for (let r = 0; r < size; r++) {
       for (let c = 0; c < size; c++) {
         const place = r * size + c;
@@ -263,17 +282,23 @@ class Grid {
   // The cells behind a place; each once.
   cellsOf(r, c) {
     const { matrix, rows } = this;
-    const cells = new Set();
-    for (const a of rows[r]) for (const b of rows[c]) if (matrix.at[a * matrix.n + b] >= 0) cells.add(matrix.at[a * matrix.n + b]);
-    return [...cells];
+    const cells = [];
+    for (const a of rows[r]) {
+      for (const b of rows[c]) {
+        const cell = matrix.at[a * matrix.n + b];
+        // Only a row with itself has a pair twice.
+        if (cell >= 0 && (r !== c || !cells.includes(cell))) cells.push(cell);
+      }
+    }
+    return cells;
   }
 
   // The same by relation: pairs of two CPUs, and of a row of several what each of its CPUs gives alone.
   partsOf(r, c) {
     const { matrix, rows } = this;
     const cells = this.cellsOf(r, c);
-    const several = r === c && rows[r].length > 1;
-    const alone = (cell) => several && matrix.pairs[2 * cell] === matrix.pairs[2 * cell + 1];
+    if (r !== c || rows[r].length < 2) return { pairs: cells, own: [] };
+    const alone = (cell) => matrix.pairs[2 * cell] === matrix.pairs[2 * cell + 1];
     return { pairs: cells.filter((cell) => !alone(cell)), own: cells.filter(alone) };
   }
 
