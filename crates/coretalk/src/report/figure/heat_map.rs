@@ -25,6 +25,8 @@ const MIN_APART: f64 = 18.0;
 /// Smallest cell with a number; a map of few rows has numbers in smaller cells.
 const MIN_FOR_NUMBERS: f64 = 21.0;
 const MIN_FOR_SMALL_NUMBERS: f64 = 12.0;
+/// Smallest type of a number in a cell: 9 pixels of a picture.
+const MIN_TYPE: f64 = 4.5;
 const MAX_ROWS_WITH_SMALL_NUMBERS: usize = 16;
 const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
@@ -305,7 +307,20 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
 
 fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
     let n = content.len();
-    let size = (cell * 0.36).clamp(8.5_f64.min(cell * 0.5), 18.0);
+    let text_of = |value: f64, doubtful: u32| {
+        let number = match content.colors {
+            Colors::Level(_) => with_letter(value),
+            Colors::Difference { .. } => signed_whole(value),
+        };
+        format!("{number}{}", if doubtful > 0 { "!" } else { "" })
+    };
+    let mut size = (cell * 0.36).clamp(8.5, 18.0);
+    if cell < MIN_FOR_NUMBERS {
+        // All numbers or none: half of them would hide where the slow pairs are.
+        let parts = (0..n * n).flat_map(|at| content.parts(at / n, at % n));
+        let widths = parts.map(|part| text_width(&text_of(part.value, part.doubtful), 1.0, Weight::Regular));
+        size = (cell * 0.5).min((cell - 2.0) / widths.fold(0.0, f64::max));
+    }
     for row in (0..n).filter(|&row| content.is_marked(row, row)) {
         let height = if content.rows[row].len() > 1 { 0.5 } else { 1.0 };
         let size = size.min(cell * height * 0.72);
@@ -316,13 +331,10 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     for row in 0..n {
         for column in 0..n {
             for Part { value, paint, doubtful, begin, height } in content.parts(row, column) {
-                let number = match content.colors {
-                    Colors::Level(_) => with_letter(value),
-                    Colors::Difference { .. } => signed_whole(value),
-                };
-                let text = format!("{number}{}", if doubtful > 0 { "!" } else { "" });
+                let text = text_of(value, doubtful);
                 let size = size.min(cell * height * 0.72);
-                if text_width(&text, size, Weight::Regular) > cell - 2.0 {
+                let is_wide = text_width(&text, size, Weight::Regular) > cell - 2.0 + 1e-6;
+                if is_wide || size < MIN_TYPE {
                     continue;
                 }
                 let dark = content.colors.wants_dark_text(paint);
