@@ -332,9 +332,10 @@ impl RunDoc {
     }
 }
 
-/// Whether the value of an option is the name of a file or folder.
+/// Whether the value of an option, typed without its value, is the name of a file or folder.
 fn names_a_path(option: &str) -> bool {
-    ["-o", "--output", "--store"].contains(&option) || option.starts_with("--export-")
+    ["-o", "--output", "--store"].contains(&option)
+        || option.starts_with("--export-") && !option.contains('=')
 }
 
 /// The option whose value is `NAME=COMMAND`.
