@@ -40,7 +40,6 @@ fn matrix_of<'a>(run: &'a Run, kernel: &str) -> Option<&'a Value> {
     list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == kernel)
 }
 
-/// A pair of a map.
 pub struct MapPair<'a> {
     pub cpus: [CpuId; 2],
     /// Its value in an entry of the document.

@@ -135,7 +135,8 @@ fn has_all_trials(run: &Run, parts: &[Source]) -> bool {
     let summed: BTreeSet<_> = parts.iter().filter_map(of_trial).collect();
     let Some((first, field)) = summed.first() else { return true };
     // Several numbers of one trial are no sum over trials.
-    if parts.len() > 1 && summed.last().is_some_and(|(last, _)| last == first) {
+    let is_once = summed.len() == parts.iter().filter_map(of_trial).count();
+    if is_once && parts.len() > 1 && summed.last().is_some_and(|(last, _)| last == first) {
         return true;
     }
     let condition = |of: &Value| {

@@ -178,7 +178,8 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
         }
         "taskset -c {near} COMMAND" => {
             let [_, leaving, inside] = spreads(run, &set("near"));
-            (1.1 * inside[1] >= leaving[0]).then(|| format!("{inside:?} inside, {leaving:?} leaving"))
+            (!inside[1].is_finite() || 1.1 * inside[1] >= leaving[0])
+                .then(|| format!("{inside:?} inside, {leaving:?} leaving"))
         }
         "the {kind} cores, taskset -c {cpus} COMMAND" => {
             let named = set("cpus");
