@@ -39,7 +39,7 @@ pub use names::Names;
 pub use new_run::NewRun;
 pub use reader::RawTicks;
 pub use resume::{Conditions, ResumeError, ResumeRefusal, ResumedRun, compatible};
-pub use run_file::{MAGIC, RunFile, Segment};
+pub use run_file::{RunFile, Segment, is_run_file};
 pub use schema::{APPLICATION_ID, VERSION};
 pub use selector::{Found, find};
 pub use writer::RunWriter;

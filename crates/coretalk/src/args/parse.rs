@@ -1,5 +1,6 @@
 //! From words to [`Cli`]: parsing, with every error in one sentence.
 
+use super::options::Global;
 use super::words::{FormatWord, ReportFormat};
 use super::{Cli, examples, options};
 use crate::exit::Failure;
@@ -94,6 +95,9 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
     parsed(&words, Vec::new())
 }
 
+/// Commands that write pages and pictures.
+const REPORTING: [&str; 2] = ["report", "view"];
+
 fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure> {
     // Parsing builds the commands that were typed; all of them would take longer than most of what they do.
     let mut definitions = definitions_for(|command| words.iter().any(|word| word == command));
@@ -133,15 +137,17 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
     if command.get_arguments().any(|arg| arg.get_id() == "format" && !arg.is_hide_set()) {
         let global = &mut cli.global;
-        if let (None, Some(file)) = (global.format, global.output.as_deref()) {
-            if ReportFormat::of_file(file).is_some() {
-                let (file, what) = (file.display(), command_of(words));
-                return Err(Failure::Usage(format!(
-                    "{file}: `{what}` writes no page or picture; `coretalk report RUN -o {file}` writes one of a saved run"
-                )));
-            }
-            global.format = FormatWord::of_file(file);
-        }
+        global.format = global.format.or_else(|| FormatWord::of_file(global.output.as_deref()?));
+    }
+    let Global { format, output, .. } = &cli.global;
+    if let (None, Some(file), false) = (format, output, REPORTING.contains(&path.as_str()))
+        && ReportFormat::of_file(file).is_some()
+    {
+        let (file, what) = (file.display(), command_of(words));
+        return Err(Failure::Usage(format!(
+            "{file}: `{what}` writes no page or picture; `coretalk report RUN -o {file}` writes one of a saved run or of a \
+             matrix file"
+        )));
     }
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words, ignored })))

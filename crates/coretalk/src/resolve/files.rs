@@ -79,9 +79,9 @@ pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure
 /// # Errors
 /// The bytes are not a matrix file.
 pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Failure> {
-    if bytes.starts_with(store::MAGIC) {
+    if store::is_run_file(bytes) {
         let sentence =
-            format!("{name}: this is a run file; `coretalk export {name} --format csv` writes its matrix");
+            format!("{name}: this is a run file, which `coretalk report`, `export` and `compare` read");
         return Err(Failure::Input(sentence));
     }
     read_matrices(bytes).map_err(|error| Failure::Input(format!("{name}: failed to {error}")))

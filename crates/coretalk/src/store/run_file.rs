@@ -20,7 +20,7 @@ use std::time::Duration;
 pub(super) const MAX_CPUS: usize = 8192;
 
 /// First bytes of every SQLite file.
-pub const MAGIC: &[u8] = b"SQLite format 3\0";
+const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Maximum wait for another process that is writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
@@ -385,6 +385,11 @@ fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
         }
     }
     Ok((head, metadata.len()))
+}
+
+/// Whether bytes are those of a run file.
+pub fn is_run_file(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC) && bytes.get(68..72) == Some(&APPLICATION_ID.to_be_bytes()[..])
 }
 
 fn check_head(path: &Path, head: &[u8; 100], length: u64) -> Result<(), StoreError> {

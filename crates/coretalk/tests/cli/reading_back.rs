@@ -138,6 +138,9 @@ fn what_cannot_be_read_back_is_refused_by_name() {
         let Said { code, err, .. } = tool.call(&["import", "line"]);
         assert!(code == 4 && err.contains("a line per trial"), "{machine}: {err}");
     }
+    let mut files = std::fs::read_dir(tool.path().join("runs")).unwrap().map(|entry| entry.unwrap().path());
+    let run = files.find(|file| file.extension().is_some_and(|end| end == "coretalk")).unwrap();
+    tool.refused(&["import", run.to_str().unwrap()], 4, "this is a run file");
 }
 
 #[test]
