@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 /// Round trips one after the other, as recorded.
 const CLOSED_LOOP: &str = "closed-loop";
 
-/// A distribution. It borrows names and counts from the result: a run of pairs has tens of thousands.
+/// A distribution.
+// It borrows names and counts from the result: a run of pairs has tens of thousands.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct SeriesDoc<'a> {
     pub(crate) probe: Cow<'a, str>,

@@ -389,10 +389,8 @@ fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) ->
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return false };
     let lower = fresh.high < value.latency_ns.point;
-    if value.flags.contains(Flag::Drift) && !lower {
-        if fresh.overlaps(&value.latency_ns) {
-            value.flags.clear(Flag::Drift);
-        }
+    if value.flags.contains(Flag::Drift) && !lower && fresh.overlaps(&value.latency_ns) {
+        value.flags.clear(Flag::Drift);
     }
     if lower {
         let ratio = fresh.point / value.latency_ns.point;

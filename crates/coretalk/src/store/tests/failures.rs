@@ -203,7 +203,8 @@ fn passes_that_say_what_none_can_are_damage() {
         let run = NewRun { settings, ..sample.new_run() };
         let mut writer = RunWriter::create(folder.path(), &run).unwrap();
         writer.commit(&Slot { passes: vec![entry], ..Slot::default() }).unwrap();
-        let read = RunFile::open(writer.path()).unwrap().series_record(&series);
+        let file = RunFile::open(writer.path()).unwrap();
+        let read = file.series_record(&file.series_settings().unwrap().unwrap());
         match read {
             Ok(record) => assert!(word.is_empty() && record.passes(0).len() == 1, "{word} was taken"),
             Err(error) => {
