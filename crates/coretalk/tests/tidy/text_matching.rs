@@ -47,7 +47,6 @@ const USES: &[(&str, usize, &str)] = &[
     ("coretalk/src/render/html.rs", 1, "blanks for layout"),
     ("coretalk/src/render/terminal.rs", 4, "words for wrapping"),
     ("coretalk/src/report/advise.rs", 1, "the number of lines, for layout"),
-    ("coretalk/src/report/compare/table.rs", 1, "the quantity at the end of the name of a dataset"),
     ("coretalk/src/report/depth.rs", 2, "variables of the environment"),
     ("coretalk/src/report/facts.rs", 1, "a full stop"),
     ("coretalk/src/report/figure/labels.rs", 1, "the first range of a list of CPUs"),

@@ -162,6 +162,7 @@ mod tests {
         };
         let dataset = DatasetComparison {
             name: "wait".into(),
+            subject: "wait".into(),
             quantity: "trip".into(),
             unit: "ns".into(),
             better: Better::Lower,

@@ -38,6 +38,8 @@ pub enum Basis {
 pub struct DatasetComparison {
     /// Name of the dataset.
     pub name: String,
+    /// What was measured, without the quantity.
+    pub subject: String,
     /// Name of its quantity.
     pub quantity: String,
     /// Unit of `a` and `b` in its differences.
@@ -196,6 +198,7 @@ mod tests {
     fn a_variation_is_never_called_fast_and_more_of_a_rate_is() {
         let dataset = |quantity: &str, better| DatasetComparison {
             name: String::new(),
+            subject: String::new(),
             quantity: quantity.into(),
             unit: String::new(),
             better,

@@ -270,6 +270,7 @@ impl<'a> Draft<'a> {
         cells.sort_by(|x, y| x.key.cmp(&y.key));
         DatasetComparison {
             name: self.a.name.clone(),
+            subject: self.a.subject.clone(),
             quantity: self.a.quantity.clone(),
             unit: self.a.unit.clone(),
             better,

@@ -91,6 +91,7 @@ fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
 
 fn in_ns(name: String, quantity: &str) -> Dataset {
     Dataset {
+        subject: name.clone(),
         name,
         is_latency: true,
         quantity: quantity.to_owned(),
@@ -233,6 +234,7 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
     let traits =
         ["kernel", "regime"].into_iter().filter_map(|key| Some((key, imported.fact(key)?.to_owned())));
     Dataset {
+        subject: name.clone(),
         name,
         is_latency: true,
         quantity: "half_round_trip".to_owned(),

@@ -43,10 +43,10 @@ pub fn of_series(
                     .of(&trial.spec.probe, name)
                     .map_or((Unit::Number, None), |it| (it.unit, it.better)),
             };
-            let (dataset, key) = match trial.spec.placement.as_slice() {
+            let (subject, key) = match trial.spec.placement.as_slice() {
                 // The trials of a queue table always form a matrix, however few CPUs there are.
                 [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
-                    (format!("{set}, {name}"), ReadingKey::Pair([*from, *to]))
+                    (set.clone(), ReadingKey::Pair([*from, *to]))
                 }
                 _ => {
                     let label = trial.spec.label();
@@ -55,11 +55,13 @@ pub fn of_series(
                         label,
                         cpus: trial.spec.placement.clone(),
                     };
-                    (format!("{}, {name}", trial.spec.probe), ReadingKey::Series(series))
+                    (trial.spec.probe.clone(), ReadingKey::Series(series))
                 }
             };
+            let dataset = format!("{subject}, {name}");
             let dataset = datasets.entry(dataset.clone()).or_insert_with(|| Dataset {
                 name: dataset,
+                subject,
                 is_latency: false,
                 quantity: name.to_owned(),
                 negligible: if unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
@@ -103,6 +105,7 @@ pub fn of_places(
         });
         Dataset {
             name: format!("{}, {}", comparison.work, comparison.metric.name),
+            subject: comparison.work.clone(),
             is_latency: false,
             quantity: comparison.metric.name.to_string(),
             unit: comparison.metric.unit.to_owned(),

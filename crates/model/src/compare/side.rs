@@ -31,6 +31,8 @@ pub struct Side {
 pub struct Dataset {
     /// The name by which datasets of both sides are matched (`latency cas`).
     pub name: String,
+    /// What was measured, without the quantity (`queue capacity=10`).
+    pub subject: String,
     /// Whether it is a matrix of latencies, from which groups of CPUs can be inferred.
     pub is_latency: bool,
     /// The quantity, such as `half_round_trip`.

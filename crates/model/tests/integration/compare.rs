@@ -31,6 +31,7 @@ pub fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
     }
     Dataset {
         name: "latency cas".into(),
+        subject: "latency cas".into(),
         is_latency: true,
         quantity: "half_round_trip".into(),
         unit: "ns".into(),

@@ -48,6 +48,7 @@ mod tests {
     fn a_median_is_that_of_the_dataset_of_the_doubt() {
         let dataset = |name: &str| DatasetComparison {
             name: name.to_owned(),
+            subject: String::new(),
             quantity: String::new(),
             unit: String::new(),
             better: Better::Lower,

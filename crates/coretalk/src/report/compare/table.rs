@@ -35,12 +35,10 @@ pub fn heading(dataset: &DatasetComparison) -> Sentence {
         .with("every", Sentence::joined(every, ""))
 }
 
-/// The name of a dataset with its quantity in words: `queue, messages per s`.
+/// The subject of a dataset and its quantity in words: `queue, messages per s`.
 pub(super) fn dataset_words(dataset: &DatasetComparison) -> Sentence {
-    let of_trials =
-        dataset.name.strip_suffix(dataset.quantity.as_str()).and_then(|name| name.strip_suffix(", "));
-    Sentence::new("{name}, {quantity}")
-        .with("name", series_words(of_trials.unwrap_or(&dataset.name)))
+    Sentence::new("{subject}, {quantity}")
+        .with("subject", series_words(&dataset.subject))
         .with_name("quantity", &dataset.quantity.replace('_', " "))
 }
 
