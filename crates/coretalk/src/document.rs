@@ -40,9 +40,9 @@ pub use trials::{BatchesDoc, CpuLoadDoc, GainDoc, KneeDoc, LoadDoc, QueueCellDoc
 
 use crate::harmless::{Harmless, Replacement};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::external::forks;
 use coretalk_model::Departure;
 use coretalk_model::compare::{Comparison, Overview};
+use coretalk_model::external::forks;
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;

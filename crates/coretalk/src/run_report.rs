@@ -4,6 +4,7 @@ use coretalk_model::latency::{
     Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells,
 };
 use coretalk_model::place::{PlaceResult, PlaceSettings};
+use coretalk_model::probes::Glossary;
 use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
 use coretalk_model::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Reason, Topology};
 use std::hash::{BuildHasher, RandomState};
@@ -69,7 +70,7 @@ pub fn now() -> String {
 }
 
 /// A run with all data for output: assembled after the measurement, or read from a run file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct RunReport {
     /// Names and state.
     pub header: RunHeader,
@@ -217,12 +218,14 @@ pub struct PlaceReport {
 }
 
 /// Series of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct SeriesReport {
     /// Settings.
     pub settings: SeriesSettings,
     /// Results.
     pub result: SeriesResult,
+    /// Explanations of names in its trials.
+    pub glossary: Glossary,
 }
 
 impl SeriesReport {

@@ -144,15 +144,14 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("measure::adapters::protocol", "spawn", "a word of the protocol"),
     ("measure::adapters::protocol", "wait", "a word of the protocol"),
     ("measure::adapters::protocol", "wake", "a word of the protocol"),
-    ("measure::creation::names", "latency", "a distribution"),
     ("measure::host::doctor::frequency", "latency", "a file of the system"),
     ("measure::probes::latency_under_load::trials", "latency", "the probe that it belongs to"),
-    ("measure::probes::spawn", "latency", "a distribution"),
     ("model::advise", "latency", "what an advice rests on"),
     ("model::compare::of_matrix", "latency", "what a file of another tool holds"),
     ("model::formats::field", "latency", "a word beside which a unit stands"),
     ("model::formats::json", "latency", "the probe of a matrix in a document of coretalk"),
     ("model::formats::pairs", "latency", "a word in the heading of a column"),
+    ("model::probes::spawn", "latency", "a distribution"),
     ("model::series::rungs", "wake", "the steps of the ladder that are trials"),
 ];
 
@@ -172,7 +171,7 @@ const TELL_APART: &[(&str, &str)] = &[
 #[test]
 fn a_probe_is_named_in_its_own_files_and_nowhere_else() {
     let probes = coretalk_measure::probes::REGISTRY.iter();
-    let ids: BTreeSet<&str> = probes.map(|probe| probe.spec().id).chain(["place"]).collect();
+    let ids: BTreeSet<&str> = probes.map(|probe| probe.declaration().id).chain(["place"]).collect();
     assert!(ids.len() >= 9, "{ids:?}");
     let (mut found, mut telling) = (BTreeSet::new(), BTreeSet::new());
     let constant = Regex::new(r"\bPROBE\b").unwrap();

@@ -1,6 +1,5 @@
 //! Creation of threads and processes, as timed by `spawn`: kinds of creation by name, and [`Tallies`] of one pass.
 
-pub mod names;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod processes;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -14,6 +13,7 @@ use crate::series::TrialOrder;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use coretalk_model::probes::spawn::names;
 use coretalk_model::series::{Observed, TrialSpec};
 #[cfg(all(target_os = "linux", not(miri)))]
 use coretalk_model::{CpuId, TrialFailure};

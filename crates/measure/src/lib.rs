@@ -10,7 +10,6 @@ pub mod asm_block;
 pub mod counter;
 pub mod counters;
 pub mod creation;
-pub mod external;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod power;
 // Results of processes on hosts and simulators; available everywhere, Miri included.
@@ -50,7 +49,7 @@ pub use machine::{
     Allowance, Assignment, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
     SpanOrder, Walk, WorkerSettings,
 };
-pub use series::{ProbeSpec, SeriesProbe, SeriesRequest, TrialOrder};
+pub use series::{SeriesProbe, SeriesRequest, TrialOrder};
 pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;
 pub use work::{CommandLine, Work, WorkOrder};

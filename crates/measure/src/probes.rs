@@ -23,9 +23,13 @@ mod two_threads;
 
 use crate::kernel::Kernel;
 use crate::series::SeriesProbe;
-use coretalk_model::quantity::{Parameter, Quantities, Quantity};
+use crate::twin::Twin;
+use coretalk_model::Environment;
+use coretalk_model::probes::{Glossary, LegendEntry, StandIn};
+use coretalk_model::series::TrialSpec;
 
-/// Every probe, in report order. A new probe needs a file in this directory and a line here.
+/// Every probe, in report order. A new probe needs a declaration in `coretalk_model::probes`, a file in this directory
+/// and a line here.
 pub const REGISTRY: &[&dyn SeriesProbe] = &[
     &latency::Latency,
     &wait::Wait,
@@ -56,28 +60,27 @@ pub fn kernel_by_id(id: &str) -> Option<&'static Kernel> {
 
 /// Finds a probe by name.
 pub fn series_by_id(id: &str) -> Option<&'static dyn SeriesProbe> {
-    REGISTRY.iter().copied().find(|probe| probe.spec().id == id)
+    REGISTRY.iter().copied().find(|probe| probe.declaration().id == id)
 }
 
-/// The quantities that the probes declare.
-pub fn quantities() -> Quantities {
-    Quantities::new(REGISTRY.iter().map(|probe| (probe.spec().id, probe.quantities())))
+/// Explanations of names in trials, for reports.
+pub const GLOSSARY: Glossary = Glossary { legend, stand_in };
+
+fn legend(trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> {
+    let probe = trials.first().and_then(|trial| series_by_id(&trial.probe));
+    probe.map_or_else(Vec::new, |probe| probe.legend(trials, environment))
 }
 
-/// A quantity that a probe declares.
-pub fn quantity(probe: &str, id: &str) -> Option<&'static Quantity> {
-    series_by_id(probe)?.quantities().iter().find(|quantity| quantity.id == id)
-}
-
-/// A parameter by name; probes that share a name declare the same parameter.
-pub fn parameter_by_id(id: &str) -> Option<&'static Parameter> {
-    REGISTRY.iter().flat_map(|probe| probe.parameters()).find(|parameter| parameter.id == id)
+fn stand_in(trial: &TrialSpec) -> Option<StandIn> {
+    let probe = series_by_id(&trial.probe)?;
+    let Twin { external, native, factor, .. } = *Twin::of(probe.twins(), &probe.external(trial)?)?;
+    Some(StandIn { external, native, factor })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_model::{Hint, KernelId, Protocol, Tool};
+    use coretalk_model::{Hint, KernelId, Protocol, Tool, probes};
     use std::collections::BTreeSet;
 
     #[test]
@@ -91,5 +94,12 @@ mod tests {
             protocols.chain(Tool::ALL.into_iter().map(KernelId::imitating)).chain([ring]).collect();
         assert_eq!(kernels().map(|kernel| kernel.id.clone()).collect::<BTreeSet<_>>(), expected);
         assert_eq!(kernels().count(), expected.len(), "a name stands for two kernels");
+    }
+
+    #[test]
+    fn every_declaration_has_its_probe_in_the_same_order() {
+        assert!(
+            REGISTRY.iter().map(|probe| probe.declaration().id).eq(probes::ALL.map(|declared| declared.id))
+        );
     }
 }

@@ -5,39 +5,25 @@
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
-use crate::external::External;
 use crate::kernel::Kernel;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::cpu::CpuSetError;
-use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
+use coretalk_model::external::External;
+use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
+use coretalk_model::quantity::{Aggregate, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
-use coretalk_model::{CpuId, CpuSet, Picos, Topology, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Environment, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
-
-/// Texts that describe a probe; help, lists and documents derive from them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeSpec {
-    /// Stable name, used in documents and on the command line.
-    pub id: &'static str,
-    /// Heading of its page in `docs/probes`.
-    pub title: &'static str,
-    /// The question that it answers, in the user's words.
-    pub question: &'static str,
-    /// Unit of the main quantity.
-    pub unit: &'static str,
-    /// Name of the main quantity.
-    pub quantity: &'static str,
-}
 
 /// A question to the machine, answered by trials. A probe lists its trials, performs one pass of a trial on real
 /// threads, and prices the same pass on a simulated machine. Each probe is one file under `probes/`, listed in
 /// [`REGISTRY`](crate::probes::REGISTRY).
 pub trait SeriesProbe: Sync {
-    /// The texts that describe the probe.
-    fn spec(&self) -> &ProbeSpec;
+    /// The texts, parameters and quantities of the probe.
+    fn declaration(&self) -> &'static ProbeDeclaration;
 
     /// Kernels that answer the question in a map, in report order; empty for a probe of trials alone.
     fn kernels(&self) -> &[&'static Kernel] {
@@ -68,14 +54,9 @@ pub trait SeriesProbe: Sync {
         None
     }
 
-    /// The parameter that names the measured thing, if runtimes in other languages may perform it too.
-    fn named_by(&self) -> Option<&'static str> {
-        None
-    }
-
     /// What a runtime has to perform for a trial; `None` if this program performs the trial itself.
     fn external(&self, spec: &TrialSpec) -> Option<External> {
-        External::parse(spec.parameters.text(self.named_by()?)?)
+        External::parse(spec.parameters.text(self.declaration().named_by?)?)
     }
 
     /// Builds the work order of a runtime for a trial.
@@ -96,11 +77,6 @@ pub trait SeriesProbe: Sync {
         &[]
     }
 
-    /// Names of the quantities that no runtime reports.
-    fn unknown_of_runtimes(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// Minimum duration of a pass of a trial, such as one wake-up after a long idle gap.
     fn least_span(&self, _spec: &TrialSpec) -> Picos {
         Picos::ZERO
@@ -109,7 +85,7 @@ pub trait SeriesProbe: Sync {
     /// Maximum number of distributions of a trial.
     fn distributions(&self, _spec: &TrialSpec) -> usize {
         let events = |quantity: &&Quantity| quantity.in_table && quantity.aggregate == Aggregate::Events;
-        self.quantities().iter().filter(events).count()
+        self.declaration().quantities.iter().filter(events).count()
     }
 
     /// Performs one pass on this machine.
@@ -126,25 +102,14 @@ pub trait SeriesProbe: Sync {
     fn simulate(&self, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>)
     -> Result<Observed, TrialFailure>;
 
-    /// The quantities that the probe reports, in column order: unit, direction, aggregation and position in tables.
-    fn quantities(&self) -> &'static [Quantity];
-
-    /// The parameters in which its trials differ, table columns first.
-    fn parameters(&self) -> &'static [Parameter];
-
     /// Whether a trial ends with the requested samples, however wide its interval: the observation time is the request.
     fn ends_with_samples(&self) -> bool {
         false
     }
 
-    /// The roles of the two CPUs of a pair, for the legend of a map: rows are the first CPU, columns the second.
-    fn roles_of_a_pair(&self) -> &'static str {
-        "rows: first CPU of the pair"
-    }
-
     /// The CPUs that a trial needs: those of its roles and those of its mask.
     fn cpus(&self, spec: &TrialSpec) -> Vec<CpuId> {
-        let mask = mask_of(spec);
+        let mask = spec.mask();
         let others = mask.iter().flat_map(CpuSet::iter).filter(|cpu| !spec.placement.contains(cpu));
         spec.placement.iter().copied().chain(others).collect()
     }
@@ -164,14 +129,11 @@ pub trait SeriesProbe: Sync {
         Vec::new()
     }
 
-    /// Explanations of names in these trials, for the legend of a table.
-    fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<Remark> {
+    /// Explains names in these trials, measured in this environment, for the legend of a table.
+    fn legend(&self, _trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
         Vec::new()
     }
 }
-
-/// A legend entry: a name in a table (empty for the whole table), a template of its meaning, and a number to fill in.
-pub type Remark = (String, &'static str, Option<u32>);
 
 /// Names of the distributions and values that decide whether a trial is precise, by priority: the first that a trial
 /// has is used.
@@ -181,7 +143,8 @@ pub type Remark = (String, &'static str, Option<u32>);
 /// assert_eq!(headlines(&Queue), ["corrected", "messages_per_s"]);
 /// ```
 pub fn headlines(probe: &dyn SeriesProbe) -> Vec<&'static str> {
-    let ranked = probe.quantities().iter().filter_map(|quantity| Some((quantity.headline?, quantity.id)));
+    let ranked =
+        probe.declaration().quantities.iter().filter_map(|quantity| Some((quantity.headline?, quantity.id)));
     let mut ranked: Vec<(u8, &str)> = ranked.collect();
     ranked.sort_unstable();
     ranked.into_iter().map(|(_, id)| id).collect()
@@ -211,14 +174,6 @@ pub struct SeriesRequest<'a> {
     pub options: &'a Parameters,
 }
 
-/// Name of the parameter that lists the allowed CPUs of trials whose roles are not bound to one CPU each.
-pub const MASK: &str = "mask";
-
-/// The CPUs on which the unbound roles of a trial may run; `None` if the roles are bound.
-pub fn mask_of(spec: &TrialSpec) -> Option<CpuSet> {
-    spec.parameters.text(MASK).and_then(|list| CpuSet::from_list(list).ok())
-}
-
 /// An order to perform one pass of one trial.
 #[derive(Clone, Copy)]
 pub struct TrialOrder<'a> {
@@ -238,7 +193,7 @@ pub struct TrialOrder<'a> {
 
 impl std::fmt::Debug for TrialOrder<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let probe = self.probe.spec().id;
+        let probe = self.probe.declaration().id;
         f.debug_struct("TrialOrder")
             .field("probe", &probe)
             .field("spec", self.spec)

@@ -20,7 +20,7 @@ pub struct Gathered {
 
 impl Gathered {
     fn add(&mut self, probe: &dyn SeriesProbe, trials: Vec<TrialSpec>) {
-        let id = probe.spec().id;
+        let id = probe.declaration().id;
         self.probes.push(id.to_owned());
         let of_probe = |name: &str| Headline { probe: Some(id.to_owned()), name: name.to_owned() };
         self.headlines.extend(headlines(probe).into_iter().map(of_probe));
@@ -40,7 +40,8 @@ const PAIRS_OF_A_LADDER: usize = 12;
 pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let pairs = pairs_of_the_ladder(topology, cpus);
-    let names = RUNGS.iter().filter(|rung| rung.probe == wake::Wake.spec().id).map(|rung| rung.parameter);
+    let names =
+        RUNGS.iter().filter(|rung| rung.probe == wake::Wake.declaration().id).map(|rung| rung.parameter);
     let names: Vec<&str> = names.map(|(_, primitive)| primitive).collect();
     let options = Gathering::QuickLook.options().with("primitive", names.join(","));
     let mut trials = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
 use crate::adapters::{Kind, Payload};
-use crate::external::External;
+use coretalk_model::external::External;
 
 /// A native counterpart with a slowdown factor, simulated in place of a runtime. The numbers are plausible assumptions.
 #[derive(Debug, Clone, Copy, PartialEq)]

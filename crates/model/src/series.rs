@@ -31,6 +31,6 @@ pub(crate) use ranking::{place_order, shown};
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
 pub use result::{ProcessResult, SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};
-pub use settings::{ADAPTERS, Gathering, Parameters, SeriesSettings, TrialId, TrialSpec, Value};
+pub use settings::{ADAPTERS, Gathering, MASK, Parameters, SeriesSettings, TrialId, TrialSpec, Value};
 pub use states::SentinelWatch;
 pub use summary::{Alike, MapUnit, alike, side_by_side};

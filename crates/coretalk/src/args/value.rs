@@ -1,7 +1,7 @@
 //! Values as typed on the command line, each with the sentence that says what is wrong with it.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use coretalk_measure::external::{External, SAME};
+use coretalk_model::external::{External, SAME};
 use coretalk_model::{CpuId, CpuSet, Picos, time};
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;

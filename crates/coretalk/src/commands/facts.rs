@@ -121,7 +121,7 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::Done);
     }
     let row = |probe: &&dyn SeriesProbe| {
-        let spec = probe.spec();
+        let spec = probe.declaration();
         ProbeRow {
             id: spec.id.to_owned(),
             question: spec.question.to_owned(),
@@ -146,12 +146,12 @@ const LOOPS: [(&str, &str); 4] = [
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<AsmBlock>>) -> Vec<ProbeDoc> {
     let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
     let of_kernels = probes::REGISTRY.iter().flat_map(|probe| {
-        let spec = probe.spec();
+        let spec = probe.declaration();
         probe.kernels().iter().map(move |kernel| (spec, kernel.id.to_string()))
     });
     let of_loops = named.and_then(|named| {
         let (prefix, _) = LOOPS.iter().find(|(prefix, _)| named.starts_with(prefix))?;
-        Some((probes::series_by_id(prefix.trim_end_matches(':'))?.spec(), named.to_owned()))
+        Some((probes::series_by_id(prefix.trim_end_matches(':'))?.declaration(), named.to_owned()))
     });
     of_kernels
         .chain(of_loops)

@@ -184,7 +184,7 @@ fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
         _ => {
             // The first parameter of a probe names its variants.
             let probe = probes::series_by_id(command)?;
-            probe.parameters().first().filter(|parameter| parameter.id == argument)?;
+            probe.declaration().parameters.first().filter(|parameter| parameter.id == argument)?;
             let variants = probe.variants().into_iter().map(|(name, _)| name);
             // A pattern such as `pause:N` cannot be completed.
             let words: Vec<String> = variants.filter(|name| !name.contains(char::is_uppercase)).collect();

@@ -5,11 +5,11 @@ mod maps;
 use super::trials::of_a_queue;
 use super::{Ci, ValueDoc, ci, significant};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
 use coretalk_model::CpuId;
 use coretalk_model::findings::{Finding, ProbeFinding, findings};
 use coretalk_model::idle_gaps::{ReceiverGaps, names as idle_gaps};
 use coretalk_model::jitter::{Noise, Quietness, names as jitter};
+use coretalk_model::probes;
 use coretalk_model::queue::{BatchCurve, BatchGain, RateLimit, Sweep, names as queue};
 use coretalk_model::series::{Ranking, TrialId, TrialResult, Value, Verdict};
 use coretalk_model::sharing::{PaddedRelation, Padding, names as padding};
@@ -78,8 +78,7 @@ impl RunFindingDoc {
     }
 
     fn of_series(report: &RunReport, series: &SeriesReport) -> Vec<RunFindingDoc> {
-        let declared = |probe: &str| probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
-        let found = findings(&series.settings, &series.result, &report.topology, declared);
+        let found = findings(&series.settings, &series.result, &report.topology, probes::parameters);
         let mut docs: Vec<RunFindingDoc> =
             found.iter().flat_map(|found| RunFindingDoc::of_probe(found, &series.result.trials)).collect();
         for doc in &mut docs {

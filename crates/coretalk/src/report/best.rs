@@ -5,14 +5,14 @@ use super::trial_words::place_sentence;
 use super::{fmt, parameters};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
+use coretalk_model::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
 use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
 
 const MAX_ALIKE: usize = 3;
 
 pub(super) fn of_probe<'a>(report: &RunReport, series: &'a SeriesReport, probe: &str) -> Option<Ranking<'a>> {
-    let declared = probes::series_by_id(probe)?.parameters();
+    let declared = probes::declaration(probe)?.parameters;
     ranking(&series.settings, &series.result, probe, declared, &report.topology)
 }
 
@@ -21,8 +21,7 @@ pub(super) fn under_every_condition<'a>(
     series: &'a SeriesReport,
     probe: &str,
 ) -> Vec<Ranking<'a>> {
-    let declared = probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
-    rankings(&series.settings, &series.result, probe, declared, &report.topology)
+    rankings(&series.settings, &series.result, probe, probes::parameters(probe), &report.topology)
 }
 
 /// Equally good subjects: `(alike: ttas, mcs)`; `None` for an empty list.

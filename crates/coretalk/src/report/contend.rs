@@ -1,21 +1,22 @@
 //! Contention: a table for each pair of sections, details of one of its columns, and whether the counts were exact.
 
 use super::trial_cells::{self, MICROS, PERCENT, PLAIN, percentile, value};
-use super::trial_words::remarks;
+use super::trial_words::legend_of_trials;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_measure::series::SeriesProbe;
+use crate::{RunReport, SeriesReport};
 use coretalk_model::Flag;
 use coretalk_model::contend::{MethodTable, exactness, least_overlap, lost, names, tables};
 use coretalk_model::quantity::Unit;
-use coretalk_model::series::{SeriesResult, TrialResult};
+use coretalk_model::series::TrialResult;
 
 /// Width from which the table of details shows every column.
 const ROOMY: usize = 100;
 const MAX_CPUS: usize = 8;
 const MAX_WRONG: usize = 4;
 
-pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Block<'static>> {
+pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
+    let result = &series.result;
     let mut blocks = vec![Block::Prose(
         "ns per operation and thread: wall time × threads / operations. s: threads share CPUs and poll instead of \
          sleeping, which measures time slices; !: may be wrong."
@@ -29,7 +30,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Bloc
     let trials: Vec<&TrialResult> =
         result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE).collect();
     blocks.extend(counts(&trials).into_iter().map(Block::Prose));
-    blocks.extend(remarks(probe, &trials));
+    blocks.extend(legend_of_trials(report, series, &trials));
     blocks
 }
 

@@ -6,9 +6,9 @@ use crate::SeriesReport;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::reasons::of_trial;
-use coretalk_measure::series::{MASK, mask_of};
 use coretalk_model::Reason;
 use coretalk_model::quantity::Unit;
+use coretalk_model::series::MASK;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::WIDEST_STATED;
 
@@ -117,7 +117,7 @@ const MAX_NAMED: usize = 4;
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 pub(super) fn named(trial: &TrialResult) -> Sentence {
     let placement = &trial.spec.placement;
-    let place = match (mask_of(&trial.spec), &placement[..]) {
+    let place = match (trial.spec.mask(), &placement[..]) {
         (Some(mask), _) => Some(unbound(placement, mask)),
         (None, []) => None,
         (None, many) if many.len() > MAX_NAMED => {

@@ -3,16 +3,15 @@
 use super::{best, idle_gaps, jitter, padding, queue};
 use crate::blocks::value::Sentence;
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
 use coretalk_model::findings::{self, Finding, ProbeFinding};
+use coretalk_model::probes;
 
 pub(super) fn of_probe<'a>(
     report: &RunReport,
     series: &'a SeriesReport,
     probe: &str,
 ) -> Option<ProbeFinding<'a>> {
-    let declared = probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
-    findings::of_probe(&series.settings, &series.result, probe, declared, &report.topology)
+    findings::of_probe(&series.settings, &series.result, probe, probes::parameters(probe), &report.topology)
 }
 
 pub(super) fn sentence(report: &RunReport, of: &ProbeFinding<'_>) -> Option<Sentence> {

@@ -1,8 +1,8 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
 use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source, pointer};
-use coretalk_measure::probes::latency_under_load::names::{GAP_NS, IDLE_STATES};
-use coretalk_measure::probes::wake::names::IDLE;
+use coretalk_model::idle_gaps::names::{GAP_NS, IDLE_STATES};
+use coretalk_model::probes::wake::names::IDLE;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,8 @@ use super::fmt;
 use super::parameters::{cpu_words, parameter, series_words, telling_sentence, unbound};
 use super::text::columns;
 use crate::blocks::value::Sentence;
-use coretalk_measure::series::MASK;
 use coretalk_model::CpuId;
+use coretalk_model::series::MASK;
 use coretalk_model::series::{NamePart, SeriesName, Value};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,9 +3,9 @@
 use super::fmt;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, pointer};
 use crate::document::{SeriesDoc, ValueDoc};
-use coretalk_measure::probes;
-use coretalk_measure::series::MASK;
+use coretalk_model::probes;
 use coretalk_model::quantity::{Quantity, Unit};
+use coretalk_model::series::MASK;
 use coretalk_model::series::{self, NamePart, SeriesName, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 use std::borrow::Cow;
@@ -80,7 +80,7 @@ pub(super) fn parameter(name: &str, value: &series::Value) -> Sentence {
 
 /// A parameter, with the source of its number.
 pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sentence {
-    let declared = probes::parameter_by_id(name);
+    let declared = probes::parameter(name);
     let words = declared
         .map_or_else(|| PlainText::untrusted(&name.replace('_', " ")), |parameter| parameter.words.into());
     let sentence = Sentence::new("{parameter} {value}").with("parameter", words);

@@ -4,12 +4,11 @@ use super::parameters::unbound;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::external::forks;
-use coretalk_measure::probes;
-use coretalk_measure::series::{MASK, SeriesProbe, mask_of};
-use coretalk_measure::twin::Twin;
+use coretalk_model::external::forks;
+use coretalk_model::probes::{self, StandIn};
 use coretalk_model::quantity::{Better, Quantity, Unit};
 use coretalk_model::runtime::names;
+use coretalk_model::series::MASK;
 use coretalk_model::series::{TrialResult, TrialSpec, Value, named_headline};
 use coretalk_model::{CpuSet, Relation};
 
@@ -18,7 +17,6 @@ const MAX_ROWS: usize = 16;
 pub(super) fn blocks(
     report: &RunReport,
     series: &SeriesReport,
-    probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
 ) -> Vec<Block<'static>> {
     let measured: Vec<&TrialResult> =
@@ -81,7 +79,7 @@ pub(super) fn blocks(
         }));
     }
     if report.environment.simulated.is_some() {
-        blocks.extend(twins(probe, trials).into_iter().map(Block::Remark));
+        blocks.extend(stand_ins(series, trials).into_iter().map(Block::Remark));
     }
     blocks
 }
@@ -151,7 +149,7 @@ fn told_of(trials: &[&TrialResult]) -> (bool, bool) {
 
 /// The CPUs of a trial: as a set for contention, whose threads are all alike, else in role order.
 fn cpus(spec: &TrialSpec) -> Sentence {
-    if let Some(mask) = mask_of(spec) {
+    if let Some(mask) = spec.mask() {
         return unbound(&spec.placement, mask);
     }
     match spec.parameters.number("threads").is_some() {
@@ -172,9 +170,8 @@ fn took_part(processes: usize, asked: usize) -> Sentence {
 
 /// The values of its parameters: `dotnet:channel u64 10`.
 fn label(trial: &TrialResult) -> Sentence {
-    let probe = probes::series_by_id(&trial.spec.probe);
-    let in_order = probe.into_iter().flat_map(|probe| probe.parameters());
-    let values = in_order.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
+    let declared = probes::parameters(&trial.spec.probe).iter();
+    let values = declared.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
         Some(match trial.spec.parameters.0.get(parameter.id)? {
             Value::Number(number) => {
                 let source =
@@ -198,18 +195,19 @@ fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) 
 }
 
 /// The native stand-ins for runtimes on a simulated machine, so that nobody takes their numbers for the runtimes'.
-fn twins(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Sentence> {
+fn stand_ins(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Sentence> {
     let mut remarks: Vec<Sentence> = Vec::new();
-    for external in trials.iter().filter_map(|trial| probe.external(&trial.spec)) {
-        let Some(twin) = Twin::of(probe.twins(), &external) else { continue };
-        let template = match twin.factor {
+    for StandIn { external, native, factor } in
+        trials.iter().filter_map(|trial| (series.glossary.stand_in)(&trial.spec))
+    {
+        let template = match factor {
             1.0 => "{external}: simulated as {native}, as fast",
             _ => "{external}: simulated as {native}, {times} × as slow",
         };
         let remark = Sentence::new(template)
-            .with("external", twin.external)
-            .with("native", twin.native)
-            .with("times", DisplayValue::bare(Number::Point(twin.factor), Source::Method));
+            .with("external", external)
+            .with("native", native)
+            .with("times", DisplayValue::bare(Number::Point(factor), Source::Method));
         if !remarks.contains(&remark) {
             remarks.push(remark);
         }

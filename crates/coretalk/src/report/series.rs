@@ -14,16 +14,15 @@ use super::runtimes;
 use super::saved::{self, Saved, Screen};
 use super::spawn;
 use super::trial_maps::map;
-use super::trial_words::{question, remarks, trial_place};
+use super::trial_words::{legend_of_trials, question, trial_place};
 use super::wait;
 use super::wake;
 use super::words;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, ModePart, Number, Sentence, Source};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
-use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::findings::{Finding, ProbeFinding};
+use coretalk_model::probes::{self, ProbeDeclaration};
 use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{QueueCell, batch_curves, names, side_grids, sweeps};
 use coretalk_model::series::summary::{headline, modes};
@@ -44,7 +43,7 @@ pub fn series_screen<'a>(
     let answer = answer(report, series);
     blocks.extend(answer.iter().flat_map(|said| [Block::Answer(said.clone()), Block::Gap]));
     for name in &series.settings.probes {
-        blocks.extend(probes::series_by_id(name).map(question));
+        blocks.extend(probes::declaration(name).map(question));
         blocks.push(Block::Gap);
         blocks.extend(found_with(report, series, name, queue::blocks, answer.is_some()));
     }
@@ -79,7 +78,7 @@ fn found_with<'a>(
     queues: impl Fn(&'a RunReport, &'a SeriesReport) -> Vec<Block<'a>>,
     is_answered: bool,
 ) -> Vec<Block<'a>> {
-    let Some(probe) = probes::series_by_id(name) else {
+    let Some(probe) = probes::declaration(name) else {
         let said = Sentence::new("This version has no probe `{name}`.").with_name("name", name);
         return vec![Block::Prose(said)];
     };
@@ -95,9 +94,9 @@ fn found_with<'a>(
     };
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(is_listed).collect();
     let mut blocks = match name {
-        coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
+        coretalk_model::contend::names::PROBE => contend::blocks(report, series),
         coretalk_model::jitter::names::PROBE => jitter::blocks(&trials),
-        spawn::PROBE => spawn::blocks(probe, &trials),
+        spawn::PROBE => spawn::blocks(report, series, &trials),
         wait::PROBE => wait::blocks(report, series, &listed),
         names::PROBE => {
             let mut blocks = queues(report, series);
@@ -112,7 +111,7 @@ fn found_with<'a>(
     let concludes = |of: &ProbeFinding<'_>| matches!(of.finding, Finding::Padding(_) | Finding::Noise(..));
     let found = findings::of_probe(report, series, name).filter(|of| !is_answered && concludes(of));
     blocks.extend(found.and_then(|of| findings::sentence(report, &of)).map(Block::Prose));
-    blocks.extend(runtimes::blocks(report, series, probe, &trials));
+    blocks.extend(runtimes::blocks(report, series, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
     blocks
 }
@@ -122,7 +121,7 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> 
     if series.settings.gathering() == Some(Gathering::QuickLook) {
         return overview_beside(series).into_iter().collect();
     }
-    let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
+    let questions = series.settings.probes.iter().filter_map(|name| probes::declaration(name));
     let mut blocks: Vec<Block<'_>> = questions.map(question).collect();
     blocks.extend(queue::words(report, series));
     blocks.extend(doubts::of_trials(series));
@@ -137,7 +136,7 @@ pub(super) fn overview_beside(series: &SeriesReport) -> Option<Block<'static>> {
 fn body<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
-    probe: &dyn SeriesProbe,
+    probe: &ProbeDeclaration,
     trials: &[&'a TrialResult],
 ) -> Vec<Block<'a>> {
     let mut blocks = Vec::new();
@@ -152,7 +151,7 @@ fn body<'a>(
         blocks.extend(tables(report, &series.settings, probe, &listed));
     }
     blocks.extend(wake::places(trials));
-    blocks.extend(remarks(probe, trials));
+    blocks.extend(legend_of_trials(report, series, trials));
     blocks.extend(idle::sentence(trials).map(Block::Prose));
     blocks.extend(modes_of(report, series, trials, &listed));
     blocks
@@ -210,7 +209,7 @@ fn modes_of(
         let explained = match trials.iter().filter(alike).find(near) {
             Some(other) => Sentence::new("one of them matches {where}")
                 .with("where", trial_place(&report.topology, other)),
-            None if mask_of(&trial.spec).is_some() => Sentence::new("where the threads ran may explain this"),
+            None if trial.spec.mask().is_some() => Sentence::new("where the threads ran may explain this"),
             None => Sentence::new("no placement measured here explains this"),
         };
         let said = Sentence::new("{parameters} on {where}, {view}: {shares}; {explained}")

@@ -1,17 +1,21 @@
 //! Creation of threads and processes: one row for each kind, pause and placement.
 
 use super::trial_cells::{self, MICROS, median_width, percentile};
-use super::trial_words::{remarks, role_sentence};
+use super::trial_words::{legend_of_trials, role_sentence};
 use crate::blocks::value::{Number, Sentence, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_measure::series::SeriesProbe;
+use crate::{RunReport, SeriesReport};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
 pub(super) const PROBE: &str = "spawn";
 const ROOMY: usize = 96;
 
-pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
+pub(super) fn blocks(
+    report: &RunReport,
+    series: &SeriesReport,
+    trials: &[&TrialResult],
+) -> Vec<Block<'static>> {
     let columns = [
         Column::words("kind"),
         Column::numbers("pause"),
@@ -53,7 +57,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
         Block::Table(Table::new(columns).with(rows)),
         Block::Gap,
     ];
-    blocks.extend(remarks(probe, trials));
+    blocks.extend(legend_of_trials(report, series, trials));
     blocks
 }
 

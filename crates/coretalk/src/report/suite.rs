@@ -10,10 +10,10 @@ use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Sou
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::reasons::of_trial;
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
-use coretalk_measure::series::{MASK, mask_of};
+use coretalk_model::probes;
 use coretalk_model::quantity::{Aggregate, Quantity, Unit};
 use coretalk_model::queue::QueueCell;
+use coretalk_model::series::MASK;
 use coretalk_model::series::{self, TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
@@ -28,7 +28,7 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
     let common = common(&series.result.trials);
     let mut blocks = vec![Block::Gap, Block::Prose(legend(series, &common))];
     for name in &series.settings.probes {
-        let Some(probe) = probes::series_by_id(name) else { continue };
+        let Some(probe) = probes::declaration(name) else { continue };
         let trials: Vec<&TrialResult> =
             series.result.trials.iter().filter(|trial| trial.spec.probe == *name).collect();
         blocks.extend([Block::Gap, question(probe)]);
@@ -276,7 +276,7 @@ fn placement_label(report: &RunReport, trial: &TrialResult) -> Sentence {
     if trial.spec.parameters.number("readers").is_some() {
         return "last reader".into();
     }
-    if let Some(cpus) = mask_of(&trial.spec) {
+    if let Some(cpus) = trial.spec.mask() {
         return Sentence::new("on {cpus}").with("cpus", cpus);
     }
     let pair_and_neighbours = trial.spec.parameters.text("load").is_some();

@@ -6,9 +6,8 @@ use super::trial_words::relation_sentence;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::SeriesProbe;
-use coretalk_measure::probes::{self, spawn::Spawn};
 use coretalk_model::latency::summary::Reading;
+use coretalk_model::probes::{self, ProbeDeclaration};
 use coretalk_model::queue::QueueCell;
 use coretalk_model::series::summary::{by_relation, headline};
 use coretalk_model::series::{Alike, MapUnit, TrialResult, alike};
@@ -19,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// Kinds of trials that are shown as maps of pairs: those of probes without tables of a special form.
 pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
-    let listed = [contend::names::PROBE, jitter::names::PROBE, Spawn.spec().id];
+    let listed = [contend::names::PROBE, jitter::names::PROBE, probes::spawn::DECLARATION.id];
     let trials = series
         .result
         .trials
@@ -31,8 +30,7 @@ pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
 /// A description of a map, its rows and its columns.
 pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
     let spec = &kind.trials[0].spec;
-    let probe = probes::series_by_id(&spec.probe);
-    let roles = probe.map_or("rows: first CPU of the pair", |probe| probe.roles_of_a_pair());
+    let roles = probes::declaration(&spec.probe).unwrap_or(&ProbeDeclaration::EMPTY).roles_of_a_pair;
     let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
     let value = kind.displayed_value(&series.settings).filter(is_value);
     let what = value.map_or(Sentence::new("median"), |name| title_sentence(&spec.probe, name));

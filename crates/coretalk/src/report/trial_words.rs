@@ -3,25 +3,30 @@
 use super::parameters::{in_role_order, unbound};
 use crate::blocks::Block;
 use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
-use coretalk_measure::series::{SeriesProbe, mask_of};
+use crate::{RunReport, SeriesReport};
+use coretalk_model::probes::ProbeDeclaration;
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
 use std::collections::BTreeSet;
 
-pub fn question_text(probe: &dyn SeriesProbe) -> Sentence {
-    Sentence::new(probe.spec().question).capitalized()
+pub fn question_text(probe: &ProbeDeclaration) -> Sentence {
+    Sentence::new(probe.question).capitalized()
 }
 
-pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
+pub fn question(probe: &ProbeDeclaration) -> Block<'static> {
     Block::Question(question_text(probe))
 }
 
-/// The legend of a probe for these trials.
-pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
+/// The legend of these trials of one probe.
+pub fn legend_of_trials(
+    report: &RunReport,
+    series: &SeriesReport,
+    trials: &[&TrialResult],
+) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
     let mut told = BTreeSet::new();
-    let remarks = probe.remarks(&specs).into_iter().filter(|remark| told.insert(remark.clone()));
-    let said = remarks.map(|(name, words, number)| {
+    let entries = (series.glossary.legend)(&specs, &report.environment);
+    let said = entries.into_iter().filter(|entry| told.insert(entry.clone())).map(|(name, words, number)| {
         let number =
             number.map(|number| DisplayValue::bare(Number::Setting(number.into()), Source::Unrecorded));
         let words =
@@ -77,7 +82,7 @@ pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentenc
 
 /// The CPUs of a trial; for unbound roles, the CPUs on which they may run.
 pub(super) fn trial_place(topology: &Topology, trial: &TrialResult) -> Sentence {
-    match mask_of(&trial.spec) {
+    match trial.spec.mask() {
         Some(mask) => unbound(&trial.spec.placement, mask),
         None => placement_sentence(topology, &trial.spec.placement),
     }

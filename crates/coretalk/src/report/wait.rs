@@ -2,13 +2,12 @@
 
 use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
-use super::trial_words::{placement_sentence, remarks};
+use super::trial_words::{legend_of_trials, placement_sentence};
 use crate::blocks::value::{
     Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic, pointer,
 };
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
 use coretalk_model::series::{TrialResult, alike};
 use coretalk_model::wait::{Crossover, names};
 use coretalk_model::{CpuId, Flag};
@@ -38,7 +37,7 @@ pub(super) fn blocks<'a>(
         blocks.push(Block::Gap);
     }
     blocks.extend(crossovers(report, series));
-    blocks.extend(legend(report, trials));
+    blocks.extend(legend(report, series, trials));
     blocks
 }
 
@@ -277,9 +276,8 @@ fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     .with_name("spinning", &found.spinning)
 }
 
-fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    let probe = probes::series_by_id(PROBE);
-    let mut blocks: Vec<Block<'_>> = probe.into_iter().flat_map(|probe| remarks(probe, trials)).collect();
+fn legend(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
+    let mut blocks = legend_of_trials(report, series, trials);
     let mut prose = |text: &'static str| blocks.push(Block::Prose(Sentence::new(text)));
     let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
     if any(Flag::PauseExits) {

@@ -3,14 +3,14 @@
 use super::parameters::telling_sentence;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_measure::series::{MASK, mask_of};
 use coretalk_model::quantity::Unit;
+use coretalk_model::series::MASK;
 use coretalk_model::series::TrialResult;
 use coretalk_model::wake::RanOn;
 
 /// A row of shares for each trial with unbound threads; empty for other trials.
 pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    let told: Vec<&&TrialResult> = trials.iter().filter(|trial| mask_of(&trial.spec).is_some()).collect();
+    let told: Vec<&&TrialResult> = trials.iter().filter(|trial| trial.spec.mask().is_some()).collect();
     let known = |place: &RanOn| told.iter().any(|trial| trial.values.contains_key(place.share()));
     let places: Vec<RanOn> = RanOn::ALL.into_iter().filter(known).collect();
     if places.is_empty() {

@@ -10,7 +10,7 @@ use crate::resolve::output::OutputOptions;
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::trials::possible;
 use coretalk_measure::probes::imitation::Imitation;
-use coretalk_measure::{Machine, probes, suite};
+use coretalk_measure::{Machine, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{ANALYSES, MAX_ANALYSES};
@@ -88,7 +88,7 @@ fn gathered(
     let series = SeriesSettings {
         probes: gathered.probes,
         headlines: gathered.headlines,
-        quantities: probes::quantities(),
+        quantities: coretalk_model::probes::quantities(),
         options: gathering.options(),
         trials,
         precision: settings.precision,

@@ -7,8 +7,8 @@ use crate::args::runtime::RuntimeArgs;
 use crate::args::value::HelpersWord;
 use crate::exit::Failure;
 use crate::resolve::output::Verbosity;
-use coretalk_measure::external::{External, FORKS, HELPERS, SAME};
 use coretalk_measure::{Machine, Stop, probes};
+use coretalk_model::external::{External, FORKS, HELPERS, SAME};
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 use coretalk_model::{CpuSet, Picos};
 

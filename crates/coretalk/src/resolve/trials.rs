@@ -92,7 +92,7 @@ pub fn request(
     let settings = SeriesSettings {
         probes: vec![args.probe().to_owned()],
         headlines: headlines(probe).into_iter().map(Headline::from).collect(),
-        quantities: probes::quantities(),
+        quantities: coretalk_model::probes::quantities(),
         options,
         trials,
         precision: global.precision.unwrap_or(PRECISION),

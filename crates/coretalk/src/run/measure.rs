@@ -15,6 +15,7 @@ use crate::run::segment::{Closed, Segment};
 use crate::run::watcher::{Watched, Watcher};
 use crate::store::RunFile;
 use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
+use coretalk_measure::probes::GLOSSARY;
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
 use coretalk_measure::{Machine, Stop, probes};
@@ -128,7 +129,7 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
     let (what, why) = match (&report.latency, &report.series) {
         (Some(latency), _) => ("pair", no_pair(report, latency)?),
         (None, Some(series)) if series.settings.gathering().is_none() => {
-            let SeriesReport { settings, result } = series;
+            let SeriesReport { settings, result, .. } = series;
             let why = match result.reason_for_no_result(&report.header.departed) {
                 Some(reason) => NoValue::Failed(with_words(reason)),
                 None if result.budget_ended && result.trials.iter().all(|trial| trial.passes == 0) => {
@@ -250,7 +251,7 @@ fn measured(
     let Some((settings, mut resumed)) = series else { return Ok(((latency, None), ended)) };
     if ended == Ended::Interrupted {
         let result = analyse_series(machine.topology(), &settings, &resumed.record);
-        return Ok(((latency, Some(SeriesReport { settings, result })), ended));
+        return Ok(((latency, Some(SeriesReport { settings, result, glossary: GLOSSARY })), ended));
     }
     if has_latency || settings.gathering().is_some() {
         resumed.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
@@ -259,7 +260,7 @@ fn measured(
     if end != Ended::Complete {
         ended = end;
     }
-    Ok(((latency, Some(SeriesReport { settings, result })), ended))
+    Ok(((latency, Some(SeriesReport { settings, result, glossary: GLOSSARY })), ended))
 }
 
 fn is_settled(resumed: &ResumedState) -> bool {

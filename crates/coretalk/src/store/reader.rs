@@ -5,6 +5,7 @@ use super::error::{Operation, StoreError, sqlite_error};
 use super::rows;
 use super::run_file::{RunFile, Segment};
 use crate::{LatencyReport, PlaceReport, RunReport, SeriesReport};
+use coretalk_measure::probes::GLOSSARY;
 use coretalk_measure::session::RecordedRound;
 use coretalk_model::latency::{Counts, Entry, LatencySettings, Purpose, Record, Reducer, Scale, analyse};
 use coretalk_model::place::{PlaceSettings, analyse_places};
@@ -66,7 +67,7 @@ impl RunFile {
                 place = Some(PlaceReport { settings, result });
             } else {
                 let result = analyse_series(&topology, &settings, &record);
-                series = Some(SeriesReport { settings, result });
+                series = Some(SeriesReport { settings, result, glossary: GLOSSARY });
             }
         }
         let mut report =

@@ -74,7 +74,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     let tool = Tool::new();
     tool.done(&words(&["suite"], &["-q", "--budget", "10s", "--name", "all"]));
     let document = document(&tool, "all");
-    let asked: BTreeSet<&str> = REGISTRY.iter().map(|probe| probe.spec().id).collect();
+    let asked: BTreeSet<&str> = REGISTRY.iter().map(|probe| probe.declaration().id).collect();
     let mut told = probes(&document);
     let matrices = document["matrices"].as_array().unwrap();
     told.extend(matrices.iter().map(|matrix| matrix["probe"].as_str().unwrap()));
@@ -131,7 +131,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     let interrupted = screen::of(&report, Screen::Shown(Saved::As("all")), &Style::default());
     assert_eq!(interrupted.matches("Interrupted").count(), 1, "{interrupted}");
     for probe in REGISTRY {
-        let question = &probe.spec().question[1..20];
+        let question = &probe.declaration().question[1..20];
         assert!(screen.contains(question), "{question}: {screen}");
     }
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");

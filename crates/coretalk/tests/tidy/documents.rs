@@ -36,8 +36,8 @@ const MAX_WORDS_OF_QUEUE: usize = 2_000;
 #[test]
 fn every_probe_has_a_page_that_the_method_links_to() {
     for probe in REGISTRY {
-        let page = format!("probes/{}.md", probe.spec().id);
-        let heading = format!("# {}", probe.spec().title);
+        let page = format!("probes/{}.md", probe.declaration().id);
+        let heading = format!("# {}", probe.declaration().title);
         assert!(METHOD.contains(&format!("]({page})")), "link to {page} in docs/method.md");
         let text = read(&format!("docs/{page}"));
         assert_eq!(text.lines().next(), Some(heading.as_str()), "the title of docs/{page}");

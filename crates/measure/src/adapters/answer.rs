@@ -3,8 +3,8 @@
 use super::error::AdapterError;
 use super::pass::{Note, RoleShare};
 use super::protocol::cut;
-use crate::external::is_word;
 use coretalk_model::Histogram;
+use coretalk_model::external::is_word;
 use std::collections::BTreeMap;
 use std::time::Instant;
 

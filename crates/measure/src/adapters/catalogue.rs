@@ -1,7 +1,7 @@
 //! [`Catalogue`]: how each known adapter is built and started: bundled, from the user's list, or typed.
 
 use super::Adapter;
-use crate::external::External;
+use coretalk_model::external::External;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

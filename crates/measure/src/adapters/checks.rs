@@ -6,7 +6,7 @@ use super::pass::{CLOCK, Pass, RoleAccount, RoleShare};
 use super::protocol::{Events, Kind, Operation, Request};
 use super::shares::{MIN_OF_AN_ADDITION, SLACK_NS, shares_of};
 use super::tree::Tree;
-use crate::creation::names;
+use coretalk_model::probes::spawn::names;
 use coretalk_model::{Flag, Flags};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! [`Description`]: the runtime and the offers of an adapter.
 
 use super::protocol::{Kind, Payload, VERSIONS, cut};
-use crate::external::is_word;
+use coretalk_model::external::is_word;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 

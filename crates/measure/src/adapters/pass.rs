@@ -1,6 +1,6 @@
 //! [`Pass`]: the verified result of one pass of an adapter.
 
-use crate::external::is_word;
+use coretalk_model::external::is_word;
 use coretalk_model::runtime::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{CpuId, Flag, Flags, Histogram};

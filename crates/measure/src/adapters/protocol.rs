@@ -1,9 +1,9 @@
 //! [`Request`]: one pass requested from an adapter, its line in the protocol, and the numbers in its messages.
 
-use crate::creation::names;
 use coretalk_model::CpuId;
 #[cfg(any(test, all(target_os = "linux", not(miri))))]
 use coretalk_model::CpuSet;
+use coretalk_model::probes::spawn::names;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;

@@ -10,10 +10,10 @@ use super::pool::{Pool, PoolSettings, WARM_UP};
 use super::process::StartSettings;
 use super::protocol::{Kind, Operation, Request, RuntimeWork};
 use super::workshop::Workshop;
-use crate::external::{External, HELPERS, SAME, forks};
 use crate::host::command::watchdog::Watchdog;
-use crate::series::{SeriesProbe, TrialOrder, mask_of};
+use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
+use coretalk_model::external::{External, HELPERS, SAME, forks};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -303,7 +303,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
     let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());
     match operation {
         // The second CPU is for the created threads, which run where their creator may.
-        Operation::Spawn { .. } => match mask_of(order.spec) {
+        Operation::Spawn { .. } => match order.spec.mask() {
             Some(mask) => cpus = mask.iter().collect(),
             None => cpus.truncate(roles),
         },

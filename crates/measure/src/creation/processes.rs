@@ -5,12 +5,13 @@
 
 use super::program::{self, TELLS};
 use super::threads::{FEWEST, PATIENCE, finish};
-use super::{Config, Kind, PARENT_MIB, Refused, Tallies, names};
+use super::{Config, Kind, PARENT_MIB, Refused, Tallies};
 use crate::counter;
 use crate::host::affinity;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
+use coretalk_model::probes::spawn::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{CpuSet, TrialFailure};
 use std::ffi::c_char;

@@ -17,7 +17,6 @@ use super::workers::{CoordinatorMask, Workers};
 use crate::adapters::catalogue::Recipe;
 use crate::adapters::pass::RoleAccount;
 use crate::adapters::runtimes::{Prepared, Runtimes, Shop};
-use crate::external::External;
 use crate::machine::{
     Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
 };
@@ -26,6 +25,7 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::environment::BuildFacts;
+use coretalk_model::external::External;
 use coretalk_model::series::{PassOutcome, RoleEvidence, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, DoctorFinding, Environment, Level, Picos, Recording, TickRate, Topology,

@@ -1,11 +1,13 @@
 //! `broadcast`: the time until the first and the last of many readers see a write.
 
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Parameter, Preferred, Quantity};
+use coretalk_model::probes::ProbeDeclaration;
+use coretalk_model::probes::broadcast::DECLARATION;
+pub use coretalk_model::probes::broadcast::names;
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{Flag, TickRate, TrialFailure};
@@ -13,38 +15,6 @@ use coretalk_model::{Flag, TickRate, TrialFailure};
 /// The time until the first and the last of many readers see a write.
 #[derive(Debug, Clone, Copy)]
 pub struct Broadcast;
-
-const SPEC: ProbeSpec = ProbeSpec {
-    id: "broadcast",
-    title: "Broadcast",
-    question: "how long until the first and the last of many readers see what one thread writes?",
-    unit: "ns",
-    quantity: "sight",
-};
-
-/// Names of the quantities.
-pub mod names {
-    /// Number of readers.
-    pub const READERS: &str = "readers";
-    /// Time from the write until the first reader sees it.
-    pub const FIRST: &str = "first";
-    /// Time from the write until the last reader sees it.
-    pub const LAST: &str = "last";
-}
-
-const PARAMETERS: &[Parameter] =
-    &[Parameter::new(names::READERS, "readers").in_table("readers").preferring(Preferred::Most)];
-
-const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::FIRST, "first").in_table(),
-    Quantity::events(names::LAST, "last")
-        .headline(0)
-        .in_table()
-        .meaning("time until the last reader sees the write"),
-    Quantity::time("clock_ns", "clock ns"),
-    Quantity::count("samples", "samples"),
-    Quantity::count("negative", "negative"),
-];
 
 /// Line transfers until a reader sees a write: the writer invalidates the readers' copies, and each reader fetches the
 /// line. On a simulated machine the readers do not wait for each other.
@@ -59,8 +29,8 @@ const SIMULATED: u64 = 400;
 const PAUSE_NS: f64 = 2_000.0;
 
 impl SeriesProbe for Broadcast {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
@@ -75,7 +45,7 @@ impl SeriesProbe for Broadcast {
                 .collect(),
         };
         let trial = |count: usize| TrialSpec {
-            probe: SPEC.id.to_owned(),
+            probe: DECLARATION.id.to_owned(),
             parameters: Parameters::default().with(names::READERS, count as f64),
             placement: request.cpus[..=count].to_vec(),
         };
@@ -115,14 +85,6 @@ impl SeriesProbe for Broadcast {
         }
         let clock_ns = stage.clock_ns();
         Ok(sights.observed(stage.rate(), clock_ns))
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
     }
 }
 

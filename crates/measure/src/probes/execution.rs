@@ -2,25 +2,28 @@
 //! work. Users cannot request this probe: a latency run tests the pairs that its map shows to be nearest.
 
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
 use coretalk_model::TrialFailure;
 use coretalk_model::latency::execution::{ExecutionPass, Unit};
-use coretalk_model::quantity::{Better, Parameter, Quantity};
+use coretalk_model::probes::ProbeDeclaration;
+use coretalk_model::quantity::{Better, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
 /// Whether two CPUs share execution units.
 #[derive(Debug, Clone, Copy)]
 pub struct Execution;
 
-const SPEC: ProbeSpec = ProbeSpec {
+const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: "execution",
     title: "Shared execution",
     question: "do two CPUs share execution units, as SMT siblings do?",
     unit: "ratio",
     quantity: "kept",
+    quantities: QUANTITIES,
+    ..ProbeDeclaration::EMPTY
 };
 
 const QUANTITIES: &[Quantity] = &[
@@ -41,7 +44,11 @@ fn name(unit: Unit, role: usize) -> String {
 
 /// The trial that tests a pair.
 pub fn trial(pair: [CpuId; 2]) -> TrialSpec {
-    TrialSpec { probe: SPEC.id.to_owned(), parameters: Parameters::default(), placement: pair.to_vec() }
+    TrialSpec {
+        probe: DECLARATION.id.to_owned(),
+        parameters: Parameters::default(),
+        placement: pair.to_vec(),
+    }
 }
 
 /// The result of a pass; `None` if a rate is missing.
@@ -57,8 +64,8 @@ pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
 }
 
 impl SeriesProbe for Execution {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
@@ -90,14 +97,6 @@ impl SeriesProbe for Execution {
             stage.spend(role, order.span.ns() * 2.0 / 3.0, 0);
         }
         Ok(observed)
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
     }
 }
 

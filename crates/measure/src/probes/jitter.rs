@@ -4,26 +4,18 @@ mod account;
 
 use crate::interrupts::Evidence;
 use crate::pricing::{HeldAs, Pricing};
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use account::Account;
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
-use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
+use coretalk_model::probes::{ProbeDeclaration, jitter::DECLARATION};
 use coretalk_model::series::{Observed, TrialSpec};
 
 /// Interruptions of each CPU.
 #[derive(Debug, Clone, Copy)]
 pub struct Jitter;
-
-const SPEC: ProbeSpec = ProbeSpec {
-    id: names::PROBE,
-    title: "Quiet and noisy CPUs",
-    question: "how much time does each CPU lose, to what, and how long is the longest gap?",
-    unit: "ns",
-    quantity: "gap",
-};
 
 /// Minimum time between two counter reads that counts as a gap. A read takes about 10 to 30 ns and a cache miss 100 ns;
 /// an interrupt takes at least a microsecond.
@@ -31,42 +23,15 @@ pub const GAP_NS: f64 = 500.0;
 /// Default observation time.
 pub const WATCHED_MS: f64 = 5_000.0;
 
-/// Accumulated times are reported as means. Trials are judged by the observation time, but as that is no property of
-/// the machine, tables show the lost time.
-const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::GAPS, "gaps").in_table(),
-    of_lost_time(names::LOST, "lost").displayed().lost_time().in_table(),
-    Quantity::count(names::WATCHED, "watched ms").unit(Unit::Ms).in_table(),
-    of_lost_time(names::SWITCH, "switch share"),
-    of_lost_time(names::QUOTA, "quota share"),
-    of_lost_time(names::TICK, "tick share"),
-    of_lost_time(names::INTERRUPT, "interrupt share"),
-    of_lost_time(names::STEAL, "steal share"),
-    of_lost_time(names::UNEXPLAINED, "unexplained share"),
-    Quantity::rate(names::RATE, "gaps per s", "gaps")
-        .better(Better::Lower)
-        .aggregate(Aggregate::MeanOverPasses),
-    Quantity::time(names::LOOK_NS, "look ns"),
-    Quantity::value(names::WATCHED_SHARE, "watched share", Unit::Share).headline(0).within([0.0, 1.0]),
-    Quantity::count(names::SAMPLES, "samples").unit(Unit::Ms),
-];
-
-const fn of_lost_time(id: &'static str, title: &'static str) -> Quantity {
-    Quantity::value(id, title, Unit::Share)
-        .within([0.0, 1.0])
-        .better(Better::Lower)
-        .aggregate(Aggregate::MeanOverPasses)
-}
-
 impl SeriesProbe for Jitter {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         // All CPUs at once, so that each observes disturbances of the whole machine.
         Ok(vec![TrialSpec {
-            probe: SPEC.id.to_owned(),
+            probe: DECLARATION.id.to_owned(),
             parameters: Default::default(),
             placement: request.cpus.to_vec(),
         }])
@@ -85,21 +50,12 @@ impl SeriesProbe for Jitter {
         Ok(simulate(stage, order))
     }
 
-    /// The requested observation time ends a trial, since the rarity of gaps is the result, not a precision target.
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
     fn ends_with_samples(&self) -> bool {
         true
     }
 
     fn watches_each_cpu(&self) -> bool {
         true
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
     }
 }
 

@@ -8,19 +8,10 @@ use super::latency_turns::{MSG, MSG_PAUSE};
 use super::latency_turns::{STORE, STORE_PAUSE};
 use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
-use crate::series::ProbeSpec;
 
 /// The time that CPUs take to hand a cache line to each other.
 #[derive(Debug)]
 pub struct Latency;
-
-pub(super) const SPEC: ProbeSpec = ProbeSpec {
-    id: "latency",
-    title: "Latency between CPUs",
-    question: "how long does a cache line take from one CPU to another?",
-    unit: "ns",
-    quantity: "half_round_trip",
-};
 
 pub(super) static KERNELS: [&Kernel; 15] = [
     &CAS,

@@ -14,54 +14,20 @@ use crate::kernel::Kernel;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::{self, Awake};
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 pub use coretalk_model::idle_gaps::names;
-use coretalk_model::quantity::{Better, Parameter, Preferred, Quantity, Unit};
+use coretalk_model::probes::{LegendEntry, ProbeDeclaration, latency::DECLARATION};
 use coretalk_model::series::{Observed, TrialSpec};
-use coretalk_model::{Picos, TickRate, TrialFailure};
+use coretalk_model::{Environment, Picos, TickRate, TrialFailure};
 pub use trials::{Load, NeighbourCpus};
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),
-    Parameter::new(names::RECEIVER, "receiver").in_table("receiver"),
-    Parameter::new(names::IDLE_STATES, "idle states").in_table("idle states"),
-    Parameter::new(names::LOAD, "load").in_table("load"),
-    Parameter::new(names::WHERE, "neighbours").in_table("neighbours"),
-];
-
-/// A sleeping receiver reports the quantities of [`wake`].
-const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::ROUND_TRIP, "round trip").in_table(),
-    Quantity::events(wake::names::SLEPT, "wake-up").headline(2).in_table(),
-    Quantity::time(names::HALF_NET_NS, "half, net ns")
-        .of_median(names::ROUND_TRIP, 0.5)
-        .headline(1)
-        .in_table()
-        .meaning("half a round trip, minus half a clock read"),
-    Quantity::time(names::IDLE_NS, "idle ns").in_table(),
-    Quantity::time(names::LOADED_NS, "loaded ns").in_table(),
-    Quantity::value(names::RATIO, "ratio", Unit::Ratio)
-        .better(Better::Lower)
-        .headline(0)
-        .in_table()
-        .meaning("loaded time over idle time"),
-    Quantity::events(wake::names::HOT, "hot").headline(3),
-    Quantity::events(wake::names::WAKER, "waker"),
-    Quantity::events(wake::names::FIRST, "first"),
-    Quantity::time("clock_ns", "clock ns"),
-    Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
-    Quantity::time("slept_mean_ns", "slept mean ns"),
-    Quantity::count("samples", "samples"),
-    Quantity::count("negative", "negative"),
-];
 
 /// With idle gaps and loads the latency probe performs trials.
 impl SeriesProbe for Latency {
-    fn spec(&self) -> &ProbeSpec {
-        &latency::SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn kernels(&self) -> &[&'static Kernel] {
@@ -120,11 +86,7 @@ impl SeriesProbe for Latency {
         })
     }
 
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+    fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
         type IsMeant = fn(&TrialSpec) -> bool;
         let of_names: [(&str, &'static str, IsMeant); 4] = [
             (
@@ -152,10 +114,6 @@ impl SeriesProbe for Latency {
         ];
         let meant = of_names.into_iter().filter(|(.., is_meant)| trials.iter().any(|trial| is_meant(trial)));
         meant.map(|(name, words, _)| (name.to_owned(), words, None)).collect()
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
     }
 }
 

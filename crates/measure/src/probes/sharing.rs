@@ -1,25 +1,17 @@
 //! `sharing`: the distance between two threads' writes at which neither slows the other down.
 
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
-use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
+use coretalk_model::probes::{ProbeDeclaration, sharing::DECLARATION};
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 
 /// The distance between two threads' writes at which neither slows the other down.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharing;
-
-const SPEC: ProbeSpec = ProbeSpec {
-    id: names::PROBE,
-    title: "Sharing distance",
-    question: "how far apart must two threads write to avoid false sharing?",
-    unit: "ns",
-    quantity: "write",
-};
 
 /// Default distances in bytes: inside a line of 64, on the next one, on the next pair of lines, and beyond prefetchers.
 pub const DISTANCES: &str = "8,16,32,64,128,256";
@@ -28,19 +20,6 @@ pub const MAX_BYTES: u32 = 2048;
 const WORD: u32 = 8;
 
 pub use coretalk_model::sharing::names;
-
-const PARAMETERS: &[Parameter] =
-    &[Parameter::new(names::DISTANCE, "distance bytes").unit(Unit::Bytes).in_table("bytes apart")];
-
-const QUANTITIES: &[Quantity] = &[
-    Quantity::time(names::SHARED_NS, "ns both")
-        .headline(0)
-        .in_table()
-        .meaning("time of an addition while both threads add"),
-    Quantity::time(names::ALONE_NS, "ns alone").in_table(),
-    Quantity::value(names::SLOWDOWN, "slowdown", Unit::Ratio).better(Better::Lower).in_table(),
-    Quantity::count("samples", "samples"),
-];
 
 /// The cost of one write in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,8 +36,8 @@ pub fn cost(distance_bytes: u32) -> SharingCost {
 }
 
 impl SeriesProbe for Sharing {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
@@ -77,7 +56,7 @@ impl SeriesProbe for Sharing {
             distances.push(bytes);
         }
         let trial = |pair: &[coretalk_model::CpuId; 2], bytes: u32| TrialSpec {
-            probe: SPEC.id.to_owned(),
+            probe: DECLARATION.id.to_owned(),
             parameters: Parameters::default().with(names::DISTANCE, f64::from(bytes)),
             placement: pair.to_vec(),
         };
@@ -103,14 +82,6 @@ impl SeriesProbe for Sharing {
             stage.spend(role, order.span.ns() - held_ns.min(order.span.ns()), 0);
         }
         Ok(observe([shared; 2], alone, (order.span.ns() / shared) as u64))
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
     }
 }
 

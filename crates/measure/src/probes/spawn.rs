@@ -4,69 +4,35 @@ use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
-pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
+pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB};
 use crate::creation::{Tallies, kind};
-use crate::external::External;
 use crate::pricing::Pricing;
-use crate::series::{MASK, ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
-use coretalk_model::quantity::{Aggregate, InRanking, Parameter, Preferred, Quantity, Unit};
-use coretalk_model::runtime::names as of_runtimes;
+use coretalk_model::external::External;
+use coretalk_model::probes::spawn::DECLARATION;
+pub use coretalk_model::probes::spawn::names;
+use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
+use coretalk_model::series::MASK;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
-use coretalk_model::{CpuId, CpuSet, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Environment, TrialFailure};
 
 /// The cost of starting a thread or a process, and the time until it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Spawn;
 
-const SPEC: ProbeSpec = ProbeSpec {
-    id: "spawn",
-    title: "Creation of threads and processes",
-    question: "what does it cost to start a thread or a process, and how long until it runs?",
-    unit: "ns",
-    quantity: "creation",
-};
-
 /// Default samples of a trial, as far as the budget allows.
 pub const SAMPLES: f64 = 10_000.0;
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter::new("kind", "kind").in_table("kind").ranked(),
-    Parameter::new("pause_ns", "pause").unit(Unit::Ns).in_table("pause").preferring(Preferred::Least),
-    Parameter::new(MASK, MASK),
-    Parameter::new("parent_mib", "parent mib").unit(Unit::Mebibytes).in_ranking(InRanking::OfSubject),
-];
-
-const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::COST, "cost").in_table().with_headline(),
-    Quantity::events(names::LATENCY, "latency")
-        .headline(0)
-        .in_table()
-        .meaning("time until the first statement runs"),
-    Quantity::events(names::JOIN, "join").in_table(),
-    // A signed difference, which no histogram holds.
-    Quantity::value(names::AFTER_RETURN_NS, "C-B ns", Unit::Ns)
-        .aggregate(Aggregate::MedianOverEvents("samples"))
-        .in_table(),
-    Quantity::events(names::FIRST, "first"),
-    Quantity::value(names::PARENT_MIB, "parent rss mib", Unit::Mebibytes),
-    Quantity::count(names::CHILD_FIRST, "child first"),
-    Quantity::count(names::SAMPLES, "samples"),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
-        .within([0.0, 1.0])
-        .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
-];
 
 /// Simulated stand-ins for threads of runtimes, which call `pthread_create`.
 const TWINS: &[Twin] = &[Twin::new("cpp:jthread", "thread", 1.0)];
 
 impl SeriesProbe for Spawn {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
@@ -106,10 +72,6 @@ impl SeriesProbe for Spawn {
         ours.chain([of_runtimes]).collect()
     }
 
-    fn named_by(&self) -> Option<&'static str> {
-        Some("kind")
-    }
-
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         let gap_ns = spec.parameters.number("pause_ns").unwrap_or(0.0) as u64;
         let operation = Operation::Spawn { gap_ns };
@@ -125,26 +87,13 @@ impl SeriesProbe for Spawn {
         observed
     }
 
-    /// Runtimes do not report which side came first.
-    fn unknown_of_runtimes(&self) -> &'static [&'static str] {
-        &[names::AFTER_RETURN_NS, names::CHILD_FIRST]
-    }
-
     fn twins(&self) -> &'static [Twin] {
         TWINS
     }
 
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+    fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
         let kinds = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.kind));
         kinds.map(|kind| (kind.name().to_owned(), kind.how(), None)).collect()
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
     }
 }
 
@@ -174,7 +123,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                     .with("pause_ns", pause_ns)
                     .with_some(MASK, mask.clone())
                     .with_some("parent_mib", kind.is_some_and(Kind::is_process).then_some(PARENT_MIB));
-                let trial = TrialSpec { probe: SPEC.id.to_owned(), parameters, placement: placement.clone() };
+                let trial =
+                    TrialSpec { probe: DECLARATION.id.to_owned(), parameters, placement: placement.clone() };
                 if trials.contains(&trial) {
                     return Err(RequestError::twice("--kind", name));
                 }

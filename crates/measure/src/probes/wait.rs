@@ -13,7 +13,7 @@ mod twins;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::{Arch, Pricing};
-use crate::series::{ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wait::{self, WaitCost};
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::instructions::Instruction;
@@ -21,11 +21,10 @@ use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
-use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
-use coretalk_model::runtime::names as of_runtimes;
+use coretalk_model::probes::{LegendEntry, ProbeDeclaration, wait::DECLARATION};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::wait::names;
-use coretalk_model::{Flags, TrialFailure};
+use coretalk_model::{Environment, Flags, TrialFailure};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use perform::loops;
 use trials::{Mode, Trial};
@@ -34,54 +33,9 @@ use trials::{Mode, Trial};
 #[derive(Debug, Clone, Copy)]
 pub struct Wait;
 
-const SPEC: ProbeSpec = ProbeSpec {
-    id: names::PROBE,
-    title: "Ways of waiting",
-    question: "what does each way of waiting for another thread cost?",
-    unit: "ns",
-    quantity: "round_trip",
-};
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter::new("strategy", "strategy").in_table("strategy").ranked(),
-    Parameter::new("partner", "partner").in_table("partner").ranked(),
-    Parameter::new("mode", "mode").in_table("mode"),
-];
-
-const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::TRIP, "trip")
-        .headline(0)
-        .in_table()
-        .meaning("round trip, including one clock read"),
-    Quantity::events(names::HINT, "hint").headline(1).in_table(),
-    Quantity::events(names::PLAIN, "plain").in_table(),
-    Quantity::events(names::CLOCK, "clock").headline(2).in_table(),
-    Quantity::time(names::LOOP_NS, "loop ns").headline(5).in_table(),
-    Quantity::time(names::MEAN_NS, "mean ns").in_table(),
-    Quantity::time(names::CLOCK_NS, "clock ns").in_table(),
-    Quantity::time(names::NET_NS, "net ns").in_table(),
-    Quantity::value(names::SPINS, "spins", Unit::Number).in_table(),
-    Quantity::time(names::CPU_NS, "CPU ns").in_table(),
-    Quantity::value(names::SLEEPS, "sleeps", Unit::Number).in_table(),
-    Quantity::time(names::CALL_NS, "call ns").headline(4).in_table(),
-    Quantity::value(names::CALL_CYCLES, "cycles", Unit::Cycles).better(Better::Lower).in_table(),
-    Quantity::value(names::SLOWDOWN, "slowdown", Unit::Ratio).better(Better::Lower).headline(3).in_table(),
-    Quantity::rate(names::TRIPS_PER_S, "trips per s", "trips"),
-    Quantity::value(names::PACKAGE_NJ, "package nj per trip", Unit::Nanojoules).better(Better::Lower),
-    Quantity::value(names::TAKEN, "involuntary switches per trip", Unit::Number),
-    Quantity::count(names::SAMPLES, "samples"),
-    Quantity::count(names::NEGATIVE, "negative net"),
-    Quantity::count(names::DURATION_US, "duration us").unit(Unit::Us),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
-        .within([0.0, 1.0])
-        .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
-    Quantity::count(of_runtimes::TOTAL_NS, "total ns").unit(Unit::Ns),
-];
-
 impl SeriesProbe for Wait {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
@@ -135,10 +89,6 @@ impl SeriesProbe for Wait {
         crate::strategies::catalogue::every().into_iter().chain([of_runtimes]).collect()
     }
 
-    fn named_by(&self) -> Option<&'static str> {
-        Some("strategy")
-    }
-
     fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
         runtime::work(spec, options)
     }
@@ -151,7 +101,7 @@ impl SeriesProbe for Wait {
         twins::TWINS
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+    fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
         let strategies =
             trials.iter().filter_map(|spec| Trial::of(spec).ok()).flat_map(|trial| trial.strategies());
         strategies
@@ -160,18 +110,6 @@ impl SeriesProbe for Wait {
                 (strategy.to_string(), words, number)
             })
             .collect()
-    }
-
-    fn roles_of_a_pair(&self) -> &'static str {
-        "the row times the trips"
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
     }
 }
 

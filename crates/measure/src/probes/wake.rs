@@ -15,19 +15,20 @@ use crate::power::IdleStates;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
-use crate::series::{MASK, ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder, mask_of};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wake;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::Picos;
-use coretalk_model::TrialFailure;
-use coretalk_model::quantity::{Aggregate, Parameter, Preferred, Quantity, Unit};
-use coretalk_model::runtime::names as of_runtimes;
+use coretalk_model::probes::wake::DECLARATION;
+pub use coretalk_model::probes::wake::names;
+use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
 use coretalk_model::series::TrialSpec;
 use coretalk_model::series::{Observed, Parameters};
 use coretalk_model::wake::RanOn;
+use coretalk_model::{Environment, TrialFailure};
 
 pub use catalogue::cost;
 pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
@@ -37,14 +38,6 @@ pub(crate) use exchange::loops;
 /// The time until a thread that waits in a primitive runs again.
 #[derive(Debug, Clone, Copy)]
 pub struct Wake;
-
-const SPEC: ProbeSpec = ProbeSpec {
-    id: "wake",
-    title: "Wake-up of a waiting thread",
-    question: "how long until a waiting thread runs again?",
-    unit: "ns",
-    quantity: "wake_up",
-};
 
 /// Default times in nanoseconds for which the waiter waits before it is woken. Polling idle loops hide the cost of a
 /// longer wait: a guest may poll for 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
@@ -69,78 +62,9 @@ const SLEEP_NS: u64 = 1_000_000;
 /// Default samples of a trial, as far as the budget allows.
 pub const SAMPLES: f64 = 50_000.0;
 
-/// Names of a trial's idle gap and quantities.
-pub mod names {
-    /// Time for which the waiter waits before it is woken.
-    pub const GAP_NS: &str = "gap_ns";
-    /// The waiter had provably slept.
-    pub const SLEPT: &str = "slept";
-    /// The waiter had not slept, or there is no proof.
-    pub const HOT: &str = "hot";
-    /// Some waits slept and some did not: for a runtime's waiter the system only counts the total.
-    pub const MIXED: &str = "mixed";
-    /// Time by which the waker was delayed.
-    pub const WAKER: &str = "waker";
-    /// The first wake-up of each pass, which is cold.
-    pub const FIRST: &str = "first";
-    /// Time until the first of many waiters continues.
-    pub const FIRST_OF_ALL: &str = "first-of-all";
-    /// Time until the last of many waiters continues.
-    pub const LAST_OF_ALL: &str = "last-of-all";
-    /// The option that leaves both threads unbound.
-    pub const UNPINNED: &str = "unpinned";
-    /// One operation without a waiter.
-    pub const ALONE_NS: &str = "alone_ns";
-    /// Prefix of an idle state's name: the number of times that the trial's CPUs entered it.
-    pub const IDLE: &str = "idle_";
-}
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter::new("primitive", "primitive").in_table("primitive").ranked(),
-    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),
-    Parameter::new(MASK, MASK),
-];
-
-/// The share of wake-ups after which the waiter ran at this place, over passes, since wake-ups of one are dependent.
-const fn share_of(place: RanOn) -> Quantity {
-    Quantity::value(place.share(), place.title(), Unit::Share)
-        .within([0.0, 1.0])
-        .aggregate(Aggregate::ShareOverPasses)
-}
-
-/// All quantities of an exchange through a primitive.
-const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::SLEPT, "slept")
-        .headline(0)
-        .in_table()
-        .meaning("time until a sleeping thread runs again"),
-    Quantity::events(names::HOT, "hot").headline(1).in_table(),
-    Quantity::events(names::MIXED, "slept or hot")
-        .headline(2)
-        .in_table()
-        .meaning("time until a thread runs again that slept or was still polling"),
-    Quantity::events(names::FIRST_OF_ALL, "first").in_table(),
-    Quantity::events(names::LAST_OF_ALL, "last").headline(3).in_table(),
-    Quantity::events(names::WAKER, "waker").in_table(),
-    Quantity::time(names::ALONE_NS, "alone ns").headline(4).in_table(),
-    Quantity::events(names::FIRST, "first"),
-    share_of(RanOn::SameCpu),
-    share_of(RanOn::Sibling),
-    share_of(RanOn::SameL3),
-    share_of(RanOn::Elsewhere),
-    Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
-    Quantity::time("slept_mean_ns", "slept mean ns"),
-    Quantity::count("samples", "samples"),
-    Quantity::count("negative", "negative"),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
-        .within([0.0, 1.0])
-        .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
-];
-
 impl SeriesProbe for Wake {
-    fn spec(&self) -> &ProbeSpec {
-        &SPEC
+    fn declaration(&self) -> &'static ProbeDeclaration {
+        &DECLARATION
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
@@ -174,7 +98,7 @@ impl SeriesProbe for Wake {
         simulate(name, stage, order)
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+    fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
         let names = trials.iter().filter_map(|trial| trial.parameters.text("primitive"));
         names.filter_map(|name| Some((name.to_owned(), mechanism(name)?, None))).collect()
     }
@@ -183,10 +107,6 @@ impl SeriesProbe for Wake {
         let of_runtimes =
             ("RUNTIME:NAME".to_owned(), "a wake-up of a runtime in another language".to_owned());
         catalogue::every().into_iter().chain([of_runtimes]).collect()
-    }
-
-    fn named_by(&self) -> Option<&'static str> {
-        Some("primitive")
     }
 
     fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -199,18 +119,6 @@ impl SeriesProbe for Wake {
 
     fn twins(&self) -> &'static [Twin] {
         twins::TWINS
-    }
-
-    fn roles_of_a_pair(&self) -> &'static str {
-        "the row wakes the column"
-    }
-
-    fn quantities(&self) -> &'static [Quantity] {
-        QUANTITIES
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
     }
 }
 
@@ -324,7 +232,7 @@ fn priced_rounds(
 ) -> Observed {
     let mut tallies = Tallies::default();
     let mut rounds = 0;
-    let mask = mask_of(order.spec);
+    let mask = order.spec.mask();
     let [waker, home] = [stage.placement()[0], stage.placement()[1]];
     while stage.elapsed() < order.span || rounds < MIN_ROUNDS {
         let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * stage.unit() - 1.0));

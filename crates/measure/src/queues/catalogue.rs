@@ -1,7 +1,7 @@
 //! [`KINDS`]: every measured queue with its name and properties, and the payloads.
 
-use crate::external::External;
 use crate::series::{RequestError, nearest};
+use coretalk_model::external::External;
 
 /// The queues; each has an entry in [`KINDS`], a constructor and a simulated price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

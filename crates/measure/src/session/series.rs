@@ -13,11 +13,11 @@ use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
 use super::{Event, Observer, Sink, Slot, jittered};
-use crate::external::forks;
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
+use coretalk_model::external::forks;
 use coretalk_model::series::{
     ConcurrencyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
     SeriesSettings, TrialSpec, analyse_series, is_done,

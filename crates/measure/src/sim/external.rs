@@ -2,10 +2,10 @@
 
 use super::rng::{exp, hash, normal};
 use crate::adapters::{Operation, RuntimeWork};
-use crate::external::External;
 use crate::pricing::{Arch, Pricing};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::twin::Twin;
+use coretalk_model::external::External;
 use coretalk_model::quantity::{Quantity, Unit};
 use coretalk_model::runtime::names;
 use coretalk_model::series::{Numbers, Observed, Parameters, TrialSpec};
@@ -48,7 +48,7 @@ pub fn simulate(
     let stopped_ns = collections * COLLECTION_NS;
     stage.pass(stopped_ns);
     let mut observed = slower(order.probe, observed, factor, timed_ns / (timed_ns + stopped_ns));
-    for name in order.probe.unknown_of_runtimes() {
+    for name in order.probe.declaration().unknown_of_runtimes {
         observed.numbers.values.remove(*name);
         observed.numbers.histograms.remove(*name);
         observed.numbers.counts.remove(*name);
@@ -78,7 +78,7 @@ pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<Str
 }
 
 fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, twin: &Twin) -> TrialSpec {
-    let name = probe.named_by().unwrap_or_default();
+    let name = probe.declaration().named_by.unwrap_or_default();
     TrialSpec { parameters: spec.parameters.clone().with(name, twin.native), ..spec.clone() }
 }
 
@@ -89,7 +89,7 @@ fn of_process(seed: u64, external: &External, process: u32) -> f64 {
 }
 
 fn quantity(probe: &dyn SeriesProbe, name: &str) -> Option<&'static Quantity> {
-    probe.quantities().iter().find(|quantity| quantity.id == name)
+    probe.declaration().quantities.iter().find(|quantity| quantity.id == name)
 }
 
 /// Slows a result down by a factor. Counts stay; collections leave the share `running` of the time, which cuts rates.

@@ -57,10 +57,10 @@ fn of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
     let pairs = representative_pairs(topology, &cpus);
     let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options };
     let settings = SeriesSettings {
-        probes: vec![probe.spec().id.to_owned()],
+        probes: vec![probe.declaration().id.to_owned()],
         trials: probe.trials(&request).unwrap(),
         headlines: headlines(probe).into_iter().map(Headline::from).collect(),
-        quantities: probes::quantities(),
+        quantities: coretalk_model::probes::quantities(),
         precision: 0.02,
         seed: 1,
         options,

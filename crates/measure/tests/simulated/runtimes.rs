@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 fn truth(probe: &str, parameters: Parameters, placement: &[CpuId], ms: f64) -> Observed {
     let machine = open("chiplet-16");
     let probe = probes::series_by_id(probe).unwrap();
-    let spec = TrialSpec { probe: probe.spec().id.to_owned(), parameters, placement: placement.to_vec() };
+    let spec =
+        TrialSpec { probe: probe.declaration().id.to_owned(), parameters, placement: placement.to_vec() };
     let (options, span) = (Parameters::default(), Picos::from_ns(ms * 1e6));
     let order = TrialOrder { probe, spec: &spec, options: &options, span, key: 1, process: 3 };
     machine.bare_stage(&spec.placement).simulate(&order).unwrap()
@@ -27,7 +28,7 @@ fn every_twin_exists_and_takes_its_factor_longer() {
         ("contend", Parameters::default(), "ns_per_op_wall"),
     ] {
         let declared = probes::series_by_id(probe).unwrap();
-        let parameter = declared.named_by().unwrap();
+        let parameter = declared.declaration().named_by.unwrap();
         assert!(!declared.twins().is_empty());
         for twin in declared.twins() {
             let placement = [CpuId(0), CpuId(8)];

@@ -91,9 +91,9 @@ fn what_probes_say_is_declared() {
     let options = Parameters::default();
     let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options };
     for &probe in probes::REGISTRY {
-        let (id, declared) = (probe.spec().id, probe.quantities());
-        for parameter in probe.parameters() {
-            let of_any = probes::parameter_by_id(parameter.id).unwrap();
+        let (id, declared) = (probe.declaration().id, probe.declaration().quantities);
+        for parameter in probe.declaration().parameters {
+            let of_any = coretalk_model::probes::parameter(parameter.id).unwrap();
             assert_eq!(
                 (parameter.unit, parameter.words),
                 (of_any.unit, of_any.words),
@@ -103,7 +103,10 @@ fn what_probes_say_is_declared() {
         }
         for spec in probe.suite_trials(&request).unwrap() {
             for (name, _) in spec.parameters.iter() {
-                assert!(probe.parameters().iter().any(|parameter| parameter.id == name), "{id}: {name}");
+                assert!(
+                    probe.declaration().parameters.iter().any(|parameter| parameter.id == name),
+                    "{id}: {name}"
+                );
             }
             let order = TrialOrder {
                 probe,

@@ -74,10 +74,10 @@ pub fn settings_of(
     let probe = probes::series_by_id(probe).unwrap();
     let request = SeriesRequest { topology: machine.topology(), cpus: &cpus, pairs, options: &options };
     SeriesSettings {
-        probes: vec![probe.spec().id.to_owned()],
+        probes: vec![probe.declaration().id.to_owned()],
         trials: probe.trials(&request).unwrap(),
         headlines: headlines(probe).into_iter().map(Headline::from).collect(),
-        quantities: probes::quantities(),
+        quantities: coretalk_model::probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
         options,

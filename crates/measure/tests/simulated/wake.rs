@@ -2,7 +2,7 @@
 
 use crate::trials::{open, pass, trials};
 use coretalk_measure::probes::wake::{Wake, names};
-use coretalk_measure::series::{SeriesProbe, mask_of};
+use coretalk_measure::series::SeriesProbe;
 use coretalk_measure::sim::wake::PLACES;
 use coretalk_model::series::Parameters;
 use coretalk_model::wake::RanOn;
@@ -42,7 +42,7 @@ fn an_unbound_trial_needs_every_cpu_of_its_mask_and_a_bound_one_its_own() {
     let machine = open("chiplet-16");
     let cpus = |options: &Parameters| {
         let spec = trials(&machine, "wake", options).remove(0);
-        (Wake.cpus(&spec).len(), mask_of(&spec).map(|mask| mask.to_string()))
+        (Wake.cpus(&spec).len(), spec.mask().map(|mask| mask.to_string()))
     };
     assert_eq!(cpus(&unpinned("pipe")), (16, Some("0-15".to_owned())));
     assert_eq!(cpus(&Parameters::default().with("primitive", "pipe")), (2, None));

@@ -2,7 +2,7 @@
 
 use super::Headline;
 use crate::quantity::Quantities;
-use crate::{CpuId, Picos};
+use crate::{CpuId, CpuSet, Picos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -10,6 +10,8 @@ const RUN: &str = "run";
 const PARALLEL: &str = "parallel";
 /// Option of a run that holds the adapters given on the command line: one `NAME=COMMAND` per line.
 pub const ADAPTERS: &str = "adapters";
+/// Parameter that lists the allowed CPUs of trials whose roles are not bound to one CPU each.
+pub const MASK: &str = "mask";
 
 /// Resolved settings of a run of series. The trials are the plan: they are fixed before the measurement starts.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -215,6 +217,11 @@ impl TrialSpec {
         let parts: Vec<String> =
             self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         parts.join(" ")
+    }
+
+    /// The CPUs on which the unbound roles may run; `None` if the roles are bound.
+    pub fn mask(&self) -> Option<CpuSet> {
+        self.parameters.text(MASK).and_then(|list| CpuSet::from_list(list).ok())
     }
 
     /// The CPUs between which the machine's state is observed during the trial, ascending; empty for one CPU. Each is

@@ -12,7 +12,7 @@ use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::text::plain;
 use crate::report::trial_words::question_text;
-use coretalk_measure::probes;
+use coretalk_model::probes;
 use std::collections::BTreeSet;
 
 /// Size in units; a PNG has two pixels per unit. Text of size 11 stays readable at half that scale.
@@ -153,7 +153,7 @@ fn method_of(input: &ReportInput<'_>) -> String {
         [map] => Some(map.question.clone()),
         _ => None,
     };
-    let probe = || probes::series_by_id(input.run()?.series.as_ref()?.settings.probes.first()?);
+    let probe = || probes::declaration(input.run()?.series.as_ref()?.settings.probes.first()?);
     let of_probe = || Some(fmt::sentence(&question_text(probe()?)));
     of_map().or_else(of_probe).unwrap_or_default()
 }

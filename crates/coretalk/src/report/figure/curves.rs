@@ -11,10 +11,10 @@ use crate::report::input::{TimeAxis, name_of_series};
 use crate::report::parameters::{mask_of, places_of, telling, title_sentence, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use coretalk_measure::probes;
-use coretalk_measure::series::MASK;
 use coretalk_model::Histogram;
 use coretalk_model::histogram::highest_equivalent;
+use coretalk_model::probes;
+use coretalk_model::series::MASK;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of events of a distribution that is drawn; the table has the others.

@@ -12,9 +12,9 @@ use crate::report::text::plain;
 use crate::report::trial_words::question_text;
 use crate::report::{findings, place, series};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
 use coretalk_model::findings::Finding;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
+use coretalk_model::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
@@ -146,7 +146,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     }
     answers(probes.iter().filter_map(|name| {
         let ranking = best::of_probe(report, series, name).filter(|ranking| !ranking.subjects.is_empty())?;
-        let asked = probes::series_by_id(name)
+        let asked = probes::declaration(name)
             .map_or_else(|| plain(name), |probe| fmt::sentence(&question_text(probe)));
         let one = |subject: &Subject<'_>| {
             format!(

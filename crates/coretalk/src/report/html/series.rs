@@ -11,7 +11,7 @@ use crate::report::input::ReportInput;
 use crate::report::parameters::{places_of, sentence_of, words_of};
 use crate::report::scope::relation_words;
 use crate::report::text::plain;
-use coretalk_measure::series::MASK;
+use coretalk_model::series::MASK;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;

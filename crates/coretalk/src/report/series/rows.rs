@@ -5,9 +5,9 @@ use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, 
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::trial_cells::{self, median_width};
 use crate::report::trial_words::{placement_sentence, trial_place};
-use coretalk_measure::probes::broadcast::names as broadcast;
-use coretalk_measure::probes::latency_under_load::names as under_load;
-use coretalk_measure::series::{SeriesProbe, mask_of};
+use coretalk_model::idle_gaps::names as under_load;
+use coretalk_model::probes::ProbeDeclaration;
+use coretalk_model::probes::broadcast::names as broadcast;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
@@ -32,7 +32,7 @@ fn group(trial: &TrialResult) -> &[CpuId] {
 pub(super) fn tables(
     report: &RunReport,
     settings: &SeriesSettings,
-    probe: &dyn SeriesProbe,
+    probe: &ProbeDeclaration,
     trials: &[&TrialResult],
 ) -> Vec<Block<'static>> {
     let trials: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !trial.is_not_reached()).collect();
@@ -55,7 +55,7 @@ pub(super) fn tables(
                     .with("readers", readers.to_vec())
             }
             _ => match here.clone().next() {
-                Some(trial) if mask_of(&trial.spec).is_some() => {
+                Some(trial) if trial.spec.mask().is_some() => {
                     trial_place(&report.topology, trial).capitalized()
                 }
                 _ => placement_sentence(&report.topology, placement),
@@ -72,12 +72,12 @@ pub(super) fn tables(
 
 fn table(
     settings: &SeriesSettings,
-    probe: &dyn SeriesProbe,
+    probe: &ProbeDeclaration,
     trials: &[&TrialResult],
     times: TimeUnit,
 ) -> Table {
     let told = |quantity: &&Quantity| quantity.in_table && trials.iter().any(|trial| tells(trial, quantity));
-    let mut columns: Vec<&Quantity> = probe.quantities().iter().filter(told).collect();
+    let mut columns: Vec<&Quantity> = probe.quantities.iter().filter(told).collect();
     let first: Vec<&str> = trials.iter().filter_map(|trial| displayed_value(settings, trial)).collect();
     columns
         .sort_by_key(|quantity| first.iter().position(|known| *known == quantity.id).unwrap_or(usize::MAX));
@@ -86,7 +86,7 @@ fn table(
     let numbers_first = numbers.iter().any(|quantity| first.contains(&quantity.id));
     let has_views = !views.is_empty();
     let has = |name: &str| trials.iter().any(|trial| trial.spec.parameters.0.contains_key(name));
-    let parameters = probe.parameters().iter().filter(|parameter| has(parameter.id));
+    let parameters = probe.parameters.iter().filter(|parameter| has(parameter.id));
     let parameters: Vec<(&Parameter, &str)> =
         parameters.filter_map(|parameter| Some((parameter, parameter.title?))).collect();
     let mut columns: Vec<Column> = parameters.iter().map(|(_, title)| Column::words(*title)).collect();

@@ -8,9 +8,9 @@ use crate::resolve::output::{Verbosity, remark};
 use coretalk_measure::adapters::Description;
 use coretalk_measure::adapters::catalogue::{Catalogue, Recipe};
 use coretalk_measure::adapters::runtimes::Shop;
-use coretalk_measure::external::HELPERS;
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::Picos;
+use coretalk_model::external::HELPERS;
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 use std::time::Duration;
 

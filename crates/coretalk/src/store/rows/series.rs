@@ -134,7 +134,7 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         cpus: row.cpus,
         options: row.asked,
         headlines: row.headlines.iter().map(|name| Headline::from(name.as_str())).collect(),
-        quantities: coretalk_measure::probes::quantities(),
+        quantities: coretalk_model::probes::quantities(),
         trials,
         precision: row.precision,
         budget: row.budget_ps,

@@ -44,6 +44,11 @@ const MAX_SHARED: u32 = 8;
 const PART_NS: f64 = 1e6;
 /// The reason why this many threads are unavailable.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
+    // Only the first CPUs of x86-64 lack it. On other architectures a lock replaces the method, and the legend says so.
+    let is_wide = || Config::of(spec).is_ok_and(|config| config.method.kind == MethodKind::Wide);
+    if cfg!(target_arch = "x86_64") && !atomic::is_native() && is_wide() {
+        return Some("CMPXCHG16B".to_owned());
+    }
     room::lacking_for_threads(spec.placement.len())
 }
 

@@ -1,8 +1,8 @@
 //! The trials of `contend`: methods × sections × arrangements × numbers of threads.
 
 use crate::counters::catalogue::{Method, MethodKind, Waits, method_by_id};
-use crate::external::External;
 use crate::series::{RequestError, SeriesRequest};
+use coretalk_model::external::External;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
@@ -104,7 +104,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                         .with("arrange", *name)
                         .with_some("read_share", read_share.filter(|_| reads(method.1)));
                     let placement = cpus.iter().copied().cycle().take(threads as usize).collect();
-                    trials.push(TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement });
+                    trials.push(TrialSpec { probe: super::DECLARATION.id.to_owned(), parameters, placement });
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! The trials of a request for queues, and the parameters of one trial.
 
 use super::sweep;
-use crate::external::External;
 use crate::queues::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
 use crate::queues::exchange::MAX_PRODUCERS;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
+use coretalk_model::external::External;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};

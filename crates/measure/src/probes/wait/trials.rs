@@ -1,9 +1,9 @@
 //! The trials of `wait` for a request.
 
-use crate::external::External;
 use crate::series::{RequestError, SeriesRequest};
 use crate::strategies::catalogue::{StrategyKind, strategy_kind};
 use coretalk_model::CpuId;
+use coretalk_model::external::External;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::wait::names;
 
@@ -119,7 +119,7 @@ impl Trial {
             .with_some("strategy", sides[0].map(|strategy| strategy.to_string()))
             .with_some("partner", partner.map(|strategy| strategy.to_string()))
             .with_some("mode", mode.name());
-        TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement }
+        TrialSpec { probe: super::DECLARATION.id.to_owned(), parameters, placement }
     }
 }
 
@@ -134,7 +134,7 @@ enum Sides {
 fn of_runtime(external: &External, mode: Mode, placement: Vec<CpuId>) -> TrialSpec {
     let parameters =
         Parameters::default().with("strategy", external.to_string()).with_some("mode", mode.name());
-    TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement }
+    TrialSpec { probe: super::DECLARATION.id.to_owned(), parameters, placement }
 }
 
 /// Strategies × pairs; modes for one CPU use the first; sibling trials where there are siblings.

@@ -1,10 +1,11 @@
 //! The primitives of `wake` by name: description, simulated cost, and the trials of a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
-use crate::external::External;
 use crate::probes::gaps::gaps;
-use crate::series::{MASK, RequestError, SeriesRequest, nearest};
+use crate::series::{RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
+use coretalk_model::external::External;
+use coretalk_model::series::MASK;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 
@@ -244,7 +245,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             return Err(RequestError::twice("--primitive", name));
         }
         let trial = |gap_ns: Option<f64>, placement: Vec<CpuId>| TrialSpec {
-            probe: super::SPEC.id.to_owned(),
+            probe: super::DECLARATION.id.to_owned(),
             parameters: Parameters::default()
                 .with("primitive", *name)
                 .with_some(names::GAP_NS, gap_ns)

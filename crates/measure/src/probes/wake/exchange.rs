@@ -12,7 +12,7 @@ use crate::primitives::system::{EventFd, Pipe};
 use crate::primitives::word::AtomicWait;
 use crate::primitives::{Primitive, sleep};
 use crate::queues::semaphore::Semaphore;
-use crate::series::{TrialOrder, mask_of};
+use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
@@ -32,7 +32,9 @@ pub fn perform(
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     let possible = || {
-        mask_of(order.spec)
+        order
+            .spec
+            .mask()
             .zip(context.topology())
             .map_or([false; 4], |(mask, topology)| RanOn::possible(topology, &mask))
     };
@@ -152,7 +154,7 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
     let shared = Shared::default();
     let rate = context.rate();
     let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
-    let mask = mask_of(order.spec);
+    let mask = order.spec.mask();
     let plan = Plan {
         gap_ticks: rate.ticks(gap_ns),
         span_ticks: rate.ticks(order.span.ns()) as u64,

@@ -61,7 +61,8 @@ impl Sentinel {
         let has_failed = |pair: &[CpuId; 2]| failures.get(pair).is_some_and(|&failures| failures >= PATIENCE);
         let pairs_of = |order: &TrialOrder<'_>| -> Vec<[CpuId; 2]> {
             // Passes that measure lost time are not grouped by machine states.
-            let seeks_lost_time = order.probe.quantities().iter().any(|quantity| quantity.lost_time);
+            let seeks_lost_time =
+                order.probe.declaration().quantities.iter().any(|quantity| quantity.lost_time);
             let cpus = if seeks_lost_time { Vec::new() } else { order.spec.watched() };
             let pairs: Vec<_> = cpus.windows(2).map(|pair| [pair[0], pair[1]]).collect();
             if pairs.iter().any(has_failed) { Vec::new() } else { pairs }

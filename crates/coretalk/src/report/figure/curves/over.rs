@@ -11,7 +11,7 @@ use crate::report::input::name_of_series;
 use crate::report::parameters::{title_sentence, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use coretalk_measure::probes;
+use coretalk_model::probes;
 use coretalk_model::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -170,7 +170,7 @@ fn chart(
         .collect();
     let points = || drawn.iter().flat_map(|curve| curve.points.iter());
     let kind = |at: usize| if points().all(|point| point[at] > 0.0) { Kind::Log } else { Kind::Linear };
-    let declared = probes::parameter_by_id(swept);
+    let declared = probes::parameter(swept);
     let parameter = declared.map_or_else(|| swept.replace('_', " "), |parameter| parameter.words.to_owned());
     let of_x =
         if declared.is_some_and(|parameter| parameter.unit == quantity::Unit::Ns) { ", ns" } else { "" };

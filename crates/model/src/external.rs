@@ -1,13 +1,13 @@
 //! [`External`]: a queue, wait strategy, wake-up or method of contention that a runtime in another language performs.
 
-use coretalk_model::series::Parameters;
+use crate::series::Parameters;
 use std::fmt;
 
 /// Something that a runtime in another language performs, named `RUNTIME:NAME` (`dotnet:semaphoreslim`). Displayed as
 /// typed.
 ///
 /// ```
-/// # use coretalk_measure::external::External;
+/// # use coretalk_model::external::External;
 /// let queue = External::parse("dotnet:semaphoreslim").unwrap();
 /// assert_eq!((queue.runtime.as_str(), queue.name.as_str()), ("dotnet", "semaphoreslim"));
 /// assert_eq!(queue.to_string(), "dotnet:semaphoreslim");
@@ -52,7 +52,7 @@ impl External {
 }
 
 /// Whether the text has the form of a name: lower-case letters, digits and hyphens, starting with a letter.
-pub(crate) fn is_word(text: &str) -> bool {
+pub fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }

@@ -1,0 +1,118 @@
+//! [`ProbeDeclaration`]: the question, parameters and quantities of each probe, as data. Help, analysis, documents and
+//! reports read it; the code that measures is elsewhere.
+
+pub mod broadcast;
+pub mod contend;
+pub mod jitter;
+pub mod latency;
+pub mod queue;
+pub mod sharing;
+pub mod spawn;
+pub mod wait;
+pub mod wake;
+
+use crate::Environment;
+use crate::quantity::{Parameter, Quantities, Quantity};
+use crate::series::TrialSpec;
+
+/// The declaration of a probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProbeDeclaration {
+    /// Stable name, used in documents and on the command line.
+    pub id: &'static str,
+    /// Heading of its page in `docs/probes`.
+    pub title: &'static str,
+    /// The question that it answers, in the user's words.
+    pub question: &'static str,
+    /// Unit of the main quantity.
+    pub unit: &'static str,
+    /// Name of the main quantity.
+    pub quantity: &'static str,
+    /// The parameters in which its trials differ, table columns first.
+    pub parameters: &'static [Parameter],
+    /// The quantities that it reports, in column order.
+    pub quantities: &'static [Quantity],
+    /// The roles of the two CPUs of a pair, for the legend of a map: rows are the first CPU, columns the second.
+    pub roles_of_a_pair: &'static str,
+    /// The parameter that names the measured thing, if runtimes in other languages may perform it too.
+    pub named_by: Option<&'static str>,
+    /// Names of the quantities that no runtime reports.
+    pub unknown_of_runtimes: &'static [&'static str],
+}
+
+impl ProbeDeclaration {
+    /// A declaration without texts, parameters and quantities, and with the usual roles.
+    pub const EMPTY: ProbeDeclaration = ProbeDeclaration {
+        id: "",
+        title: "",
+        question: "",
+        unit: "",
+        quantity: "",
+        parameters: &[],
+        quantities: &[],
+        roles_of_a_pair: "rows: first CPU of the pair",
+        named_by: None,
+        unknown_of_runtimes: &[],
+    };
+}
+
+/// Every declaration, in report order.
+pub const ALL: [&ProbeDeclaration; 9] = [
+    &latency::DECLARATION,
+    &wait::DECLARATION,
+    &wake::DECLARATION,
+    &queue::DECLARATION,
+    &spawn::DECLARATION,
+    &contend::DECLARATION,
+    &sharing::DECLARATION,
+    &broadcast::DECLARATION,
+    &jitter::DECLARATION,
+];
+
+/// Finds a declaration by the name of its probe; `None` for a probe of another version.
+pub fn declaration(id: &str) -> Option<&'static ProbeDeclaration> {
+    ALL.into_iter().find(|declaration| declaration.id == id)
+}
+
+/// The parameters of a probe; empty for a probe of another version.
+pub fn parameters(id: &str) -> &'static [Parameter] {
+    declaration(id).map_or(&[], |declaration| declaration.parameters)
+}
+
+/// A parameter by name; probes that share a name declare the same parameter.
+pub fn parameter(id: &str) -> Option<&'static Parameter> {
+    ALL.into_iter().flat_map(|declaration| declaration.parameters).find(|parameter| parameter.id == id)
+}
+
+/// A quantity of a probe.
+pub fn quantity(probe: &str, id: &str) -> Option<&'static Quantity> {
+    declaration(probe)?.quantities.iter().find(|quantity| quantity.id == id)
+}
+
+/// The quantities of all probes.
+pub fn quantities() -> Quantities {
+    Quantities::new(ALL.map(|declaration| (declaration.id, declaration.quantities)))
+}
+
+/// A legend entry: a name in a table (empty for the whole table), a template of its meaning, and a number to fill in.
+pub type LegendEntry = (String, &'static str, Option<u32>);
+
+/// The simulated stand-in for something that a runtime performs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StandIn {
+    /// `RUNTIME:NAME`.
+    pub external: &'static str,
+    /// The most similar thing that this program performs itself.
+    pub native: &'static str,
+    /// Factor on all durations.
+    pub factor: f64,
+}
+
+/// Explanations of names that only the measuring code knows, carried by a report as functions.
+#[derive(Debug, Clone, Copy)]
+pub struct Glossary {
+    /// Explains names in trials of one probe, measured in this environment.
+    pub legend: fn(&[&TrialSpec], &Environment) -> Vec<LegendEntry>,
+    /// Finds the stand-in that performs a trial of a runtime on a simulated machine.
+    pub stand_in: fn(&TrialSpec) -> Option<StandIn>,
+}

@@ -1,0 +1,90 @@
+//! `wake`: the time until a thread that waits in a primitive runs again.
+
+use super::ProbeDeclaration;
+use crate::quantity::{Aggregate, Parameter, Preferred, Quantity, Unit};
+use crate::runtime::names as of_runtimes;
+use crate::series::MASK;
+use crate::wake::RanOn;
+
+/// Names of a trial's idle gap and quantities.
+pub mod names {
+    /// Time for which the waiter waits before it is woken.
+    pub const GAP_NS: &str = "gap_ns";
+    /// The waiter had provably slept.
+    pub const SLEPT: &str = "slept";
+    /// The waiter had not slept, or there is no proof.
+    pub const HOT: &str = "hot";
+    /// Some waits slept and some did not: for a runtime's waiter the system only counts the total.
+    pub const MIXED: &str = "mixed";
+    /// Time by which the waker was delayed.
+    pub const WAKER: &str = "waker";
+    /// The first wake-up of each pass, which is cold.
+    pub const FIRST: &str = "first";
+    /// Time until the first of many waiters continues.
+    pub const FIRST_OF_ALL: &str = "first-of-all";
+    /// Time until the last of many waiters continues.
+    pub const LAST_OF_ALL: &str = "last-of-all";
+    /// The option that leaves both threads unbound.
+    pub const UNPINNED: &str = "unpinned";
+    /// One operation without a waiter.
+    pub const ALONE_NS: &str = "alone_ns";
+    /// Prefix of an idle state's name: the number of times that the trial's CPUs entered it.
+    pub const IDLE: &str = "idle_";
+}
+
+/// What the probe asks, varies and reports.
+pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
+    id: "wake",
+    title: "Wake-up of a waiting thread",
+    question: "how long until a waiting thread runs again?",
+    unit: "ns",
+    quantity: "wake_up",
+    parameters: PARAMETERS,
+    quantities: QUANTITIES,
+    roles_of_a_pair: "the row wakes the column",
+    named_by: Some("primitive"),
+    ..ProbeDeclaration::EMPTY
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("primitive", "primitive").in_table("primitive").ranked(),
+    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),
+    Parameter::new(MASK, MASK),
+];
+
+/// The share of wake-ups after which the waiter ran at this place, over passes, since wake-ups of one are dependent.
+const fn share_of(place: RanOn) -> Quantity {
+    Quantity::value(place.share(), place.title(), Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::ShareOverPasses)
+}
+
+/// All quantities of an exchange through a primitive.
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::SLEPT, "slept")
+        .headline(0)
+        .in_table()
+        .meaning("time until a sleeping thread runs again"),
+    Quantity::events(names::HOT, "hot").headline(1).in_table(),
+    Quantity::events(names::MIXED, "slept or hot")
+        .headline(2)
+        .in_table()
+        .meaning("time until a thread runs again that slept or was still polling"),
+    Quantity::events(names::FIRST_OF_ALL, "first").in_table(),
+    Quantity::events(names::LAST_OF_ALL, "last").headline(3).in_table(),
+    Quantity::events(names::WAKER, "waker").in_table(),
+    Quantity::time(names::ALONE_NS, "alone ns").headline(4).in_table(),
+    Quantity::events(names::FIRST, "first"),
+    share_of(RanOn::SameCpu),
+    share_of(RanOn::Sibling),
+    share_of(RanOn::SameL3),
+    share_of(RanOn::Elsewhere),
+    Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
+    Quantity::time("slept_mean_ns", "slept mean ns"),
+    Quantity::count("samples", "samples"),
+    Quantity::count("negative", "negative"),
+    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
+];
