@@ -1,16 +1,16 @@
-//! Hands the tool the commit of its sources and the day of its lock file, which decides the versions of libraries.
+//! Passes the commit of the sources and the day of the lock file, which fixes library versions, to the tool.
 
 use std::env;
 use std::path::Path;
 use std::process::Command;
 
 const LOCK: &str = "Cargo.lock";
-/// What cargo writes into a package: the commit that it was made from.
+/// Written by cargo into packages; holds the commit.
 const PACKAGED: &str = ".cargo_vcs_info.json";
-/// A build of an archive, which has no history or lies within another one, may state both.
+/// Variables that state both, for archives without history or inside another repository.
 const COMMIT: &str = "CORETALK_COMMIT";
 const DAY: &str = "CORETALK_LOCK_DATE";
-/// What a binary is made from. `dist/environment` also counts what packages are made from.
+/// Inputs of a binary. `dist/environment` also counts the inputs of packages.
 const COMPILED: [&str; 11] = [
     ".cargo",
     "Cargo.toml",
@@ -59,9 +59,8 @@ fn is_day(text: &str) -> bool {
     text.len() == "2026-11-24".len() && text.bytes().enumerate().all(wanted)
 }
 
-/// The commit of a clone, with `-dirty` where what is compiled differs from it. Release builds only: it is determined anew
-/// after each commit and each change of a source, for which builds of tests should not wait. A repository around the sources,
-/// such as one that holds them in a folder, says nothing of them.
+/// The commit of a clone, with `-dirty` if compiled files differ from it; `None` if the sources are a folder of another
+/// repository. Only for release builds, because each new commit or change would rebuild test builds.
 fn commit() -> Option<String> {
     if env::var("PROFILE").as_deref() != Ok("release") || !git(&["rev-parse", "--show-prefix"])?.is_empty() {
         return None;
@@ -75,8 +74,8 @@ fn commit() -> Option<String> {
     Some(commit + if is_dirty { "-dirty" } else { "" })
 }
 
-/// The day of the commit that changed it last: the same for everybody who builds it, unlike the time of the file. `None`
-/// where it differs from that commit, or where the history does not reach back to it.
+/// The day of the last commit that changed the lock file: unlike the file time, it is the same on every machine. `None`
+/// if the file differs from that commit or the history does not reach it.
 fn lock_date() -> Option<String> {
     let is_shallow = git(&["rev-parse", "--is-shallow-repository"])? != "false";
     let is_changed = !git(&["status", "--porcelain", "--", LOCK])?.is_empty();

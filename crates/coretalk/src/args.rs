@@ -1,4 +1,4 @@
-//! The command line as typed, before anything is looked up. The definitions are also help, completions and manual.
+//! The command line as typed, before any lookup. The definitions also produce help, completions and the manual page.
 
 pub mod adapters;
 pub mod broadcast;
@@ -44,7 +44,7 @@ use words::{one_of, protocol};
 
 /// Measures how fast the CPUs of a machine talk to each other.
 ///
-/// Without a command it takes a quick look: measures every pair of CPUs, explains the results and saves the run.
+/// Without a command, a quick look: measures every pair of CPUs, explains the results and saves the run.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "coretalk",
@@ -54,15 +54,15 @@ use words::{one_of, protocol};
     subcommand_negates_reqs = true
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Options of every command.
+    /// Options that several commands share.
     #[command(flatten)]
     pub global: Global,
 }
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
     /// How long does a cache line take from one CPU to another?
@@ -77,7 +77,7 @@ pub enum Command {
     /// How many messages per second pass through a bounded queue?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
     Queue(Box<QueueArgs>),
-    /// On which CPUs does the same work run fastest?
+    /// On which CPUs does a given workload run fastest?
     #[command(args = takes(&[COMPARED, SAVED, RESULT, EXPORTS_OF_PLACE, SAID]))]
     Place(Box<PlaceArgs>),
     /// What does it cost to start a thread or a process?
@@ -95,7 +95,7 @@ pub enum Command {
     /// How much time does each CPU lose to interrupts and other programs?
     #[command(args = takes(&[WATCHED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Jitter(Box<JitterArgs>),
-    /// Answer all of these questions in one run
+    /// Measure with every probe in one run
     #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, &["export_hgrm"], SAID]))]
     Suite,
     /// List, show, tag and remove saved runs (default: list)
@@ -104,37 +104,37 @@ pub enum Command {
     /// Export a saved run as data
     #[command(args = takes(&[&["store", "with_identity", "quiet", "order"], RESULT]))]
     Export(ExportArgs),
-    /// Write runs to a page or picture to share: .html, .svg or .png
+    /// Write runs to a page or picture for sharing: .html, .svg or .png
     #[command(args = takes(&[&["store", "output", "order", "by", "with_identity", "quiet"]]))]
     Report(ReportArgs),
-    /// Show or convert latency matrices of other tools
+    /// Show or convert latency matrices from other tools
     #[command(args = takes(&[RESULT, &["order", "color", "quiet"]]))]
     Import(ImportArgs),
-    /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool, in the terminal, as a page or as a picture
+    /// Show percentile tables (.hgrm) and interval logs (.hlog) from any tool in the terminal, a page or a picture
     #[command(args = takes(&[&["output", "quiet"]]))]
     View(ViewArgs),
-    /// Are the latency matrices of other tools plausible?
+    /// Are latency matrices from other tools plausible?
     #[command(args = takes(&[&["strict", "output", "quiet"]]))]
     Lint(LintArgs),
     /// What differs between two runs or matrix files? Tabulates three or more
     #[command(args = takes(&[RESULT, &["store", "with_identity", "quiet"]]))]
     Compare(CompareArgs),
-    /// What could spoil a measurement on this machine? Changes nothing
+    /// What could distort measurements on this machine? Changes nothing
     #[command(args = takes(&[RESULT, &["with_identity", "machine"]]))]
     Doctor,
-    /// How is the machine built, as reported by the system and as seen in its latencies?
+    /// What is the structure of the machine, as reported by the system and as inferred from its latencies?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "store", "quiet"]]))]
     Topology(TopologyArgs),
-    /// Which CPUs should communicating threads run on, and what does that gain?
+    /// Which CPUs should communicating threads run on, and what is the gain?
     #[command(args = takes(&[RESULT, &["with_identity", "cpus", "smt", "machine", "seed", "budget", "store", "quiet"]]))]
     Advise(Box<AdviseArgs>),
-    /// How precise and steady is the clock, and what does reading it cost?
+    /// How precise and stable is the clock, and what does reading it cost?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "budget"]]))]
     Clock,
     /// Can measurements on this machine be trusted? Runs checks that take less than a minute
     #[command(args = takes(&[RESULT, &["with_identity", "quiet"]]))]
     Selftest,
-    /// What of other languages (queues, waits, locks, threads) can be measured here, and what is missing?
+    /// Which runtimes of other languages (queues, waits, locks, threads) can be measured here, and what is missing?
     #[command(args = takes(&[&["output", "quiet"]]))]
     Adapters(AdaptersArgs),
     /// What can be measured? Also shows the machine code of a timed loop
@@ -149,7 +149,7 @@ pub enum Command {
     /// Print the manual page
     #[command(args = takes(&[&["output"]]))]
     Man,
-    /// Run a workload once: started by `place`
+    /// Run a workload once; started by `place`
     #[command(hide = true)]
     Work(WorkWords),
 }
@@ -157,12 +157,12 @@ pub enum Command {
 /// Options of `runs`.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
-    /// What to do with saved runs (default: list).
+    /// The subcommand (default: list).
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
 }
 
-/// What to do with saved runs.
+/// Subcommands of `runs`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RunsCommand {
     /// List saved runs, newest first
@@ -173,7 +173,7 @@ pub enum RunsCommand {
     Show {
         /// latest, latest~1, a tag, the start or end of an ID, or a path
         run: OsString,
-        /// Show every step of the ladder; the quick look shows only its main ones
+        /// Show every step of the ladder instead of only the main ones
         #[arg(long)]
         ladder: bool,
     },
@@ -184,7 +184,7 @@ pub enum RunsCommand {
     /// Tag a run
     #[command(args = takes(&[&["store", "quiet"]]))]
     Tag {
-        /// Which run
+        /// The run
         run: OsString,
         /// The tag
         #[arg(value_name = "NAME", value_parser = value::tag)]
@@ -193,13 +193,13 @@ pub enum RunsCommand {
     /// Remove a run
     #[command(args = takes(&[&["store", "quiet"]]))]
     Rm {
-        /// Which run
+        /// The run
         run: OsString,
     },
     /// Print the path of a run's file
     #[command(args = takes(&[&["store", "output", "quiet"]]))]
     Path {
-        /// Which run
+        /// The run
         run: OsString,
     },
 }
@@ -209,10 +209,10 @@ pub enum RunsCommand {
 pub struct ExportArgs {
     /// latest, latest~1, a tag, the start or end of an ID, or a path
     pub run: OsString,
-    /// Export only this matrix: for formats that hold one matrix, and to leave out the trials of a run
+    /// Export only this protocol's matrix, without trials; required for single-matrix formats if the run has several
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
-    /// Export only the trials of this probe (csv, markdown), for runs with a map or several probes
+    /// Export only the trials of this probe (csv, markdown); for runs with a map or several probes
     #[arg(long, value_name = "NAME", conflicts_with = "protocol")]
     pub probe: Option<String>,
 }
@@ -220,20 +220,18 @@ pub struct ExportArgs {
 /// Options of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Runs (latest, a tag, an ID, a path) or matrix files of any tool, labelled with NAME=FILE; several
-    /// appear side by side
+    /// Runs (latest, a tag, an ID, a path) or matrix files from any tool, optionally as NAME=FILE; shown side by side
     #[arg(required = true, value_name = "RUN|[NAME=]FILE")]
     pub runs: Vec<OsString>,
-    /// Draw only these series in a picture: names as in the tables, such as pause,futex; with several
-    /// parameters, series that match all of them. A name that matches none, or a picture without room
-    /// for all of them, is an error; of several gaps the first is drawn, and the others are named
+    /// Draw only these series in a picture, by the names in the tables, such as pause,futex; for several parameters,
+    /// the series that match all names. A name without a match and a lack of space are errors; of several gaps only the
+    /// first is drawn, and the others are listed
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub series: Option<Vec<String>>,
-    /// Draw distributions in a picture as a plain CDF, with time on a linear or logarithmic axis (default: percentiles on an
-    /// axis of nines)
+    /// Draw distributions in a picture as a CDF over this time axis (default: percentiles on an axis of nines)
     #[arg(long, value_name = "AXIS")]
     pub cdf: Option<AxisWord>,
-    /// Initial range of the colour scale (default: fit; in a picture of several runs fixed)
+    /// Initial range of the colour scale (default: fit; fixed in a picture of several runs)
     #[arg(long, value_name = "WHICH")]
     pub scale: Option<ScaleWord>,
 }
@@ -241,7 +239,7 @@ pub struct ReportArgs {
 /// Options of `import`.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
-    /// Matrix files of any tool; `-` reads standard input
+    /// Matrix files from any tool; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -249,8 +247,8 @@ pub struct ImportArgs {
 /// Options of `view`.
 #[derive(Debug, Clone, Args)]
 pub struct ViewArgs {
-    /// HdrHistogram percentile tables or interval logs of any tool, drawn in one chart; `-` reads standard input. The
-    /// extension of the `-o` file selects the format: .html, .svg, .png, otherwise text
+    /// HdrHistogram percentile tables or interval logs from any tool, drawn in one chart; `-` reads standard input. The
+    /// extension of the `-o` file selects the format: .html, .svg or .png, otherwise text
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -258,7 +256,7 @@ pub struct ViewArgs {
 /// Options of `lint`.
 #[derive(Debug, Clone, Args)]
 pub struct LintArgs {
-    /// Matrix files of any tool; `-` reads standard input
+    /// Matrix files from any tool; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -266,14 +264,14 @@ pub struct LintArgs {
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool, labelled with NAME=FILE; three or
-    /// more give a table of medians
+    /// Two runs (latest, a tag, an ID, a path) or matrix files from any tool, optionally as NAME=FILE; three or more
+    /// give a table of medians
     #[arg(required = true, num_args = 2.., value_name = "RUN|[NAME=]FILE")]
     pub sides: Vec<OsString>,
-    /// Smallest difference that matters, 0.1% to 100% (default: 3%)
+    /// Minimum relevant difference, 0.1% to 100% (default: 3%)
     #[arg(long, value_name = "PERCENT", value_parser = value::min_effect)]
     pub min_effect: Option<f64>,
-    /// Exit with 1 if the second is slower, faster or either, with 7 if the data cannot decide
+    /// Exit with 1 if the second one is slower, faster, or either of them (any); with 7 if the data are inconclusive
     #[arg(long, value_name = "WHAT")]
     pub fail_on: Option<FailOnWord>,
     /// Compare even if the conditions differ so much that these are different experiments
@@ -287,7 +285,7 @@ pub struct TopologyArgs {
     /// Use a saved run, a matrix file or hwloc XML instead of measuring this machine for a few seconds
     #[arg(long, value_name = "RUN|FILE", conflicts_with = "machine")]
     pub from: Option<OsString>,
-    /// Take the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
+    /// Read the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
 }
@@ -299,32 +297,32 @@ pub struct AdviseArgs {
     #[arg(long, short = 'n', value_name = "N", required_unless_present = "graph",
           value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub threads: Option<u32>,
-    /// Who talks to whom: pairs, ring, pipeline, all-to-all, independent (default: all-to-all)
+    /// Communication pattern: pairs, ring, pipeline, all-to-all, independent (default: all-to-all)
     #[arg(long, value_name = "PATTERN", value_parser = one_of(Pattern::ALL, Pattern::name))]
     pub pattern: Option<Pattern>,
-    /// Who talks to whom, from a file of lines `a b weight`: threads a and b (counted from 0) exchange this much
+    /// File with the communication pattern, in lines `a b weight`: threads a and b (from 0) exchange this much
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub graph: Option<PathBuf>,
     /// Use a saved run or a matrix file instead of measuring this machine for a few seconds
     #[arg(long, value_name = "RUN|FILE")]
     pub from: Option<OsString>,
-    /// Take the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
+    /// Read the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
-    /// Run a workload with this pattern on the advised and the usual placements, and check the prediction
+    /// Run a workload with this pattern on the advised and the usual placements to check the prediction
     #[arg(long)]
     pub prove: bool,
     /// CPUs to avoid, for example noisy ones or those that serve interrupts
     #[arg(long, value_name = "LIST", value_parser = value::cpu_list)]
     pub avoid: Option<CpuSet>,
-    /// Avoid CPUs that were noisy in this `jitter` run: they lost at least 0.1 % of their time, not counting their longest
+    /// Avoid CPUs that were noisy in this `jitter` run: that lost at least 0.1 % of their time, without their longest
     /// gap, and more than twice as much as quiet CPUs
     #[arg(long, value_name = "RUN")]
     pub jitter: Option<OsString>,
-    /// Whether two threads may share a core, where they talk fastest and compute slowest (default: if-needed)
+    /// Whether two threads may share a core, where they communicate fastest and compute slowest (default: if-needed)
     #[arg(long, value_name = "WHEN", value_parser = one_of(Sharing::ALL, Sharing::name))]
     pub sharing: Option<Sharing>,
-    /// Use only cores of this class, as named by `topology`, for example P or E
+    /// Use only cores of this class, by its name in `topology`, for example P or E
     #[arg(long, value_name = "NAME")]
     pub class: Option<String>,
     /// Use only CPUs of this NUMA node
@@ -335,7 +333,7 @@ pub struct AdviseArgs {
 /// Options of `probes`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbesArgs {
-    /// Show the machine code of a timed loop: of a kernel such as cas+pause, of a waiting strategy (wait:pause), a queue
+    /// Show the machine code of a timed loop: a kernel such as cas+pause, a waiting strategy (wait:pause), a queue
     /// (queue:spsc), a method of contend (contend:fetch-add) or a primitive of wake (wake:park)
     #[arg(long, value_name = "NAME")]
     pub asm: Option<String>,
@@ -349,7 +347,7 @@ pub struct PlanArgs {
     pub of: Option<PlannedCommand>,
 }
 
-/// What can be planned.
+/// Commands with a plan.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PlannedCommand {
     /// Plan a latency matrix
@@ -370,16 +368,16 @@ pub enum PlannedCommand {
     /// Plan thread and process creation
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Spawn(Box<SpawnArgs>),
-    /// Plan contention
+    /// Plan a comparison of locks and counters
     #[command(args = takes(&[MEASURED, &["output"]]))]
     Contend(Box<ContendArgs>),
-    /// Plan false sharing
+    /// Plan a measurement of false sharing
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Sharing(Box<SharingArgs>),
-    /// Plan broadcasts
+    /// Plan broadcast latencies
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Broadcast(Box<BroadcastArgs>),
-    /// Plan jitter
+    /// Plan a measurement of jitter
     #[command(args = takes(&[WATCHED, &["order", "output"]]))]
     Jitter(Box<JitterArgs>),
     /// Plan the suite
@@ -394,10 +392,10 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// The words of a run of a workload, as `place` passes them.
+/// Arguments of a run of a workload, as passed by `place`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkWords {
-    /// Name, threads, milliseconds, CPUs in role order; or a stage of the chain
+    /// Name, threads, milliseconds, and CPUs in role order; or a stage of the process chain
     #[arg(required = true)]
     pub words: Vec<String>,
 }

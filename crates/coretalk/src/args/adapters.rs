@@ -7,15 +7,15 @@ use std::ffi::OsString;
 /// Options of `adapters`.
 #[derive(Debug, Clone, Args)]
 pub struct AdaptersArgs {
-    /// What to do with adapters (default: list those that are here).
+    /// The subcommand (default: list available adapters).
     #[command(subcommand)]
     pub command: Option<AdaptersCommand>,
 }
 
-/// What to do with adapters.
+/// Subcommands of `adapters`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdaptersCommand {
-    /// Run everything that a program offers, and say what is wrong
+    /// Run everything that a program offers and report what is wrong
     #[command(args = takes(&[&["cpus", "output", "quiet"]]))]
     Check(CheckArgs),
 }
@@ -23,7 +23,7 @@ pub enum AdaptersCommand {
 /// Options of `adapters check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// The program and its arguments, as described in docs/adapters.md
+    /// The program and its arguments (see docs/adapters.md)
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
 }

@@ -11,28 +11,27 @@ use coretalk_model::series::Parameters;
 #[derive(Debug, Clone, Default, Args)]
 pub struct ContendArgs {
     /// Methods: fetch-add, cas-loop, cas-backoff, std-mutex, parking-lot-mutex, pthread-mutex, tas, ttas, ticket, mcs,
-    /// flag-wait, flag-wait-always, atomic-16, rwlock, per-thread, racy; and RUNTIME:NAME of a runtime in another
-    /// language, without sections (default: fetch-add,cas-backoff,std-mutex,
-    /// parking-lot-mutex,ttas,mcs,per-thread)
+    /// flag-wait, flag-wait-always, atomic-16, rwlock, per-thread, racy; and RUNTIME:NAME of a runtime of another
+    /// language, without sections (default: fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub method: Vec<String>,
-    /// Numbers of threads (default: 1 to the number of CPUs, in powers of two above eight; plus one more than CPUs,
-    /// and twice as many)
+    /// Numbers of threads (default: 1 to the number of CPUs, above eight in powers of two; also one more than CPUs, and
+    /// twice as many)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<String>,
-    /// Work inside the critical section, for example 50ns (default: 50ns, and also 0)
+    /// Duration of the work inside the critical section, for example 50ns (default: both 50ns and 0)
     #[arg(long, value_name = "TIME", value_parser = value::section)]
     pub critical: Option<f64>,
-    /// Work outside the critical section, for example 500ns (default: 500ns, and also 0)
+    /// Duration of the work outside the critical section, for example 500ns (default: both 500ns and 0)
     #[arg(long, value_name = "TIME", value_parser = value::section)]
     pub parallel_section: Option<f64>,
-    /// Share of read-only operations with the method rwlock, for example 90% (default: 0%)
+    /// Share of read-only operations of the method rwlock, for example 90% (default: 0%)
     #[arg(long, value_name = "PERCENT", value_parser = value::share)]
     pub read_ratio: Option<f64>,
-    /// How threads are placed on CPUs: compact-core, compact-smt, scatter-l3, scatter-node (default: compact-core)
+    /// Order in which threads fill CPUs: compact-core, compact-smt, scatter-l3, scatter-node (default: compact-core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub arrange: Vec<String>,
-    /// Runtimes in other languages.
+    /// Runtimes of other languages.
     #[command(flatten)]
     pub runtime: RuntimeArgs,
 }

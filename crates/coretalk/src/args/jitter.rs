@@ -7,13 +7,13 @@ use coretalk_measure::probes::jitter::WATCHED_MS;
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
 
-/// Of what is to be watched, so much more machine time may pass: threads start and end with every pass.
+/// Ratio of the maximum machine time to the watched time: threads start and end in every pass.
 const MARGIN: f64 = 1.2;
 
 /// Options of `jitter`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct JitterArgs {
-    /// How long to watch all CPUs, for example 30s (default: 5s)
+    /// Time to watch all CPUs, for example 30s (default: 5s)
     #[arg(long = "for", value_name = "TIME", value_parser = value::budget)]
     pub watched: Option<Picos>,
 }

@@ -1,4 +1,4 @@
-//! Options of `latency`: of a map, and of trials in its place after silences and under loads.
+//! Options of `latency`: for a map, and for trials after idle gaps or under load.
 
 use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, AutoOr, PairsWord};
@@ -9,7 +9,7 @@ use coretalk_model::series::Parameters;
 use coretalk_model::{Protocol, Tool};
 
 impl LatencyArgs {
-    /// Whether trials are asked for, and not a map.
+    /// Whether trials are requested instead of a map.
     pub fn asks_for_trials(&self) -> bool {
         self.gap.is_some() || !self.load.is_empty()
     }
@@ -44,47 +44,47 @@ impl SeriesArgs for LatencyArgs {
 /// Options of `latency`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LatencyArgs {
-    /// How the cache line is handed over: cas, store, msg, xfer, one-way; one matrix each (default: cas)
+    /// Protocols of cache-line transfer: cas, store, msg, xfer, one-way; one matrix each (default: cas)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol())]
     pub protocol: Vec<Protocol>,
-    /// What a spinning loop executes between polls (default: auto, chosen once per run)
+    /// Instruction between polls of a spinning loop (default: auto, chosen once per run)
     #[arg(long, value_name = "HINT")]
     pub hint: Option<HintWord>,
-    /// Measure like these tools do instead: their loop, counts and statistic, one pair at a time
+    /// Imitate these tools: their loop, counts and statistic, one pair at a time
     #[arg(long = "as", value_name = "LIST", value_delimiter = ',', value_parser = tool(),
           conflicts_with_all = ["protocol", "hint", "home", "lines", "tails", "rate", "parallel", "precision"])]
     pub imitate: Vec<Tool>,
-    /// With --as core-to-core-latency, its iterations per sample and its samples
+    /// With --as core-to-core-latency: its iterations per sample, and its samples
     #[arg(value_name = "ITERATIONS SAMPLES", num_args = 1..=2, requires = "imitate",
           conflicts_with_all = ["samples", "iterations"], value_parser = clap::value_parser!(u32).range(1..=value::MAX_SAMPLES))]
     pub tool_counts: Vec<u32>,
-    /// NUMA node of the measured cache lines (default: auto, tries each side's node and keeps the faster)
+    /// NUMA node of the measured cache lines (default: auto, tries the node of each CPU and keeps the faster)
     #[arg(long, value_name = "auto|NODE", value_parser = value::node)]
     pub home: Option<AutoOr>,
     /// Pairs to measure: all, representatives, or a list such as 0-1,4-9 (default: all)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Cache lines per visit to a pair (default: depends on machine size)
+    /// Number of cache lines per visit to a pair (default: depends on machine size)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub lines: Option<u32>,
     /// Also measure the distribution of single round trips
     #[arg(long)]
     pub tails: bool,
-    /// Message rate for which the distribution corrects coordinated omission (default: 10k/s)
+    /// Message rate at which the distribution corrects coordinated omission (default: 10k/s)
     #[arg(long, value_name = "N/s", requires = "tails", value_parser = value::rate)]
     pub rate: Option<f64>,
-    /// Pairs measured at the same time (default: auto, one unless that takes too long)
+    /// Number of pairs measured concurrently (default: auto, one unless that takes too long)
     #[arg(long, value_name = "auto|N", value_parser = value::parallel)]
     pub parallel: Option<AutoOr>,
-    /// Instead of a map, measure the hand-over after an idle gap: 1us..1s (in powers of ten) or a list such as 1us,5ms
+    /// Instead of a map, measure handoffs after an idle gap: 1us..1s (powers of ten) or a list such as 1us,5ms
     #[arg(long, value_name = "TIME", value_parser = value::gaps,
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "keep_raw", "by", "color"])]
     pub gap: Option<value::Gaps>,
-    /// With --gap, repeat each wake-up with CPU idle states disabled (/dev/cpu_dma_latency, needs root)
+    /// With --gap: repeat each wake-up with CPU idle states disabled (/dev/cpu_dma_latency, needs root)
     #[arg(long, requires = "gap")]
     pub keep_awake: bool,
-    /// Instead of a map, measure while neighbouring CPUs are busy: none, compute, stream, pingpong
+    /// Instead of a map, measure handoffs while neighbouring CPUs are busy: none, compute, stream, pingpong
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "keep_raw", "by", "color"])]

@@ -1,4 +1,4 @@
-//! [`Global`]: options that several commands take, and [`takes`], by which a command says which.
+//! [`Global`]: options that several commands share, and [`takes`], with which a command selects them.
 
 use super::value::{self, MachineWord};
 use super::words::{ByWord, ColorWord, FormatWord, OrderWord, SmtWord};
@@ -6,14 +6,14 @@ use clap::{Arg, Args, Command};
 use coretalk_model::{CpuSet, Picos};
 use std::path::PathBuf;
 
-/// Options that several commands take, wherever they stand: before the command or after it.
+/// Options that several commands share, before or after the command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Machine and run")]
 pub struct Global {
     /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
     #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
     pub cpus: Option<CpuSet>,
-    /// Hardware threads to measure: all, one per core, or only pairs of SMT siblings
+    /// Hardware threads to measure: all, one per core, or only pairs of SMT siblings (default: all)
     #[arg(long, global = true, value_name = "WHICH")]
     pub smt: Option<SmtWord>,
     /// Machine to measure: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
@@ -43,7 +43,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "RUN", conflicts_with_all = ["no_save", "name", "label", "note"])]
     pub resume: Option<String>,
 
-    /// Directory for run files
+    /// Directory for run files (default: CORETALK_STORE, a .coretalk folder here or above, or the user's data folder)
     #[arg(long, global = true, value_name = "DIR", help_heading = "Saving")]
     pub store: Option<PathBuf>,
     /// Do not save the run
@@ -62,7 +62,8 @@ pub struct Global {
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = value::note, help_heading = "Saving")]
     pub note: Vec<(String, String)>,
 
-    /// Format of the result (default: by the ending of the `-o` file, .json, .jsonl, .csv, .md or .hgrm; otherwise text, of `export` json)
+    /// Format of the result (default: by the extension of the `-o` file, .json, .jsonl, .csv, .md or .hgrm; otherwise
+    /// text, and json for `export`)
     #[arg(long, global = true, value_name = "FORMAT", help_heading = "Output")]
     pub format: Option<FormatWord>,
     /// Write the result to a file instead of standard output
@@ -89,7 +90,7 @@ pub struct Global {
     /// Order of rows and columns (default: topology)
     #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
     pub order: Option<OrderWord>,
-    /// What each row of the heat map is (default: core)
+    /// Rows of the heat map (default: core)
     #[arg(long, global = true, value_name = "WHAT", help_heading = "Output")]
     pub by: Option<ByWord>,
     /// Include the host name and other private facts
@@ -98,7 +99,7 @@ pub struct Global {
     /// When to use colour (default: auto; NO_COLOR is honoured)
     #[arg(long, global = true, value_name = "WHEN", help_heading = "Output")]
     pub color: Option<ColorWord>,
-    /// No progress and no warnings on standard error
+    /// Print no progress and no warnings on standard error
     #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = "Output")]
     pub quiet: bool,
     /// Print settings and phases on standard error
@@ -106,18 +107,18 @@ pub struct Global {
     pub verbose: bool,
 }
 
-/// What chooses what is measured and how.
+/// What to measure, and how.
 pub const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
-/// The same of `jitter`: how long is said by `--for`, and a rare gap has no precision.
+/// [`MEASURED`] for `jitter`: `--for` states the time, and rare gaps have no precision.
 pub const WATCHED: &[&str] = &["cpus", "smt", "machine", "seed", "nice", "rt"];
-/// The same of `place`: what runs chooses its priority itself.
+/// [`MEASURED`] for `place`: the workload sets its own priority.
 pub const COMPARED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
-/// Where a new run is kept and what is known of it.
+/// Storage and metadata of a new run.
 pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "note"];
-/// What is written, and where.
+/// Format and destination of the result.
 pub const RESULT: &[&str] = &["format", "output"];
 impl Global {
-    /// Files written in addition to the result, with their formats.
+    /// Additional output files with their formats.
     pub fn exports(&self) -> Vec<(FormatWord, PathBuf)> {
         let files = [
             (FormatWord::Csv, &self.export_csv),
@@ -134,30 +135,30 @@ impl Global {
     }
 }
 
-/// How a matrix is drawn.
+/// Presentation of a matrix.
 pub const DRAWN: &[&str] = &["order", "by", "color"];
-/// Files written beside the result of trials.
+/// Additional output files for trials.
 pub const EXPORTS: &[&str] = &["export_csv", "export_markdown", "export_json", "export_jsonl", "export_hgrm"];
-/// Files written beside a map.
+/// Additional output files for a map.
 pub const EXPORTS_OF_MAP: &[&str] =
     &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
-/// Files written beside a comparison of placements.
+/// Additional output files for a comparison of placements.
 pub const EXPORTS_OF_PLACE: &[&str] = &["export_markdown", "export_json", "export_jsonl"];
-/// Private facts and remarks.
+/// Private facts and messages.
 pub const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
-/// What the quick look takes.
+/// Options of the quick look.
 pub const QUICK_LOOK: &[&[&str]] =
     &[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID];
 
-/// Every option of [`Global`].
+/// All options of [`Global`].
 pub fn all() -> Vec<Arg> {
     Global::augment_args(Command::new("")).get_arguments().cloned().collect()
 }
 
-/// The options that a command takes, by their ids.
+/// Selects the options of a command by their ids.
 ///
 /// # Panics
-/// There is no such option.
+/// If an option does not exist.
 pub fn takes(sets: &[&[&str]]) -> Vec<Arg> {
     let ids = sets.concat();
     let all = all();

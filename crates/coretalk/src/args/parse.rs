@@ -1,4 +1,4 @@
-//! From words to [`Cli`]: parsing, with every error in one sentence.
+//! Parses the command line into a [`Cli`] and reports each error in one sentence.
 
 use super::options::Global;
 use super::words::{FormatWord, ReportFormat};
@@ -9,59 +9,57 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
-/// What was typed.
+/// Result of parsing.
 #[derive(Debug)]
 pub enum Typed {
-    /// A command.
+    /// A command to execute.
     Command(Box<Invocation>),
-    /// Help or the version was asked for; here it is.
+    /// Text to print: help or the version.
     Text(String),
-    /// How the program was built was asked for.
+    /// A request for build details.
     Build,
 }
 
 /// A command with its options.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// As typed, without options that the command does not take.
+    /// Parsed, without options that the command does not support.
     pub cli: Cli,
-    /// The options that were typed.
+    /// The options present on the command line.
     pub typed: Vec<TypedOption>,
-    /// The words themselves without the program's name, and without those options.
+    /// The arguments without the program name and the ignored options.
     pub words: Vec<String>,
-    /// What was left out, a sentence each.
+    /// A notice for each ignored option.
     pub ignored: Vec<String>,
 }
 
-/// An option that was typed, for messages that name it.
+/// An option present on the command line, as named in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedOption {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// As it is typed: `--no-save`.
+    /// The flag: `--no-save`.
     pub flag: String,
 }
 
 impl Invocation {
-    /// Whether an option was typed, by its id.
+    /// Whether the option with this id is present.
     pub fn has(&self, id: &str) -> bool {
         self.flag(id).is_some()
     }
 
-    /// How an option was typed, by its id.
+    /// The flag of the option with this id, if present.
     pub fn flag(&self, id: &str) -> Option<String> {
         self.typed.iter().find(|typed| typed.id == id).map(|typed| typed.flag.clone())
     }
 }
 
-/// The definitions of the command line: what parses, helps and completes. An option that a command does not take is known
-/// there all the same, and hidden.
+/// The definitions for parsing, help and completion; in each command, options that it does not support are hidden.
 pub fn definitions() -> Command {
     definitions_for(|_| true)
 }
 
-/// The same, with the options that a command does not take only for some commands: to add them takes a quarter of the time
-/// of a start.
+/// Adds unsupported options only to some commands, because adding them takes a quarter of the startup time.
 fn definitions_for(is_used: impl Fn(&str) -> bool) -> Command {
     let of_quick_look = options::QUICK_LOOK.concat();
     let is_hidden = |arg: &Arg| arg.is_global_set() && !of_quick_look.contains(&arg.get_id().as_str());
@@ -86,7 +84,7 @@ fn with_the_others(command: Command, all: &[Arg]) -> Command {
     command.args(others).mut_subcommands(|below| with_the_others(below, all))
 }
 
-/// Parses the words of a command line, the program's name first. An option that the command does not take changes nothing.
+/// Parses a command line that begins with the program name. Options that the command does not support are ignored.
 ///
 /// # Errors
 /// [`Failure::Usage`] in one sentence.
@@ -95,11 +93,10 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
     parsed(&words, Vec::new())
 }
 
-/// Commands that write pages and pictures.
 const REPORTING: [&str; 2] = ["report", "view"];
 
 fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure> {
-    // Parsing builds the commands that were typed; all of them would take longer than most of what they do.
+    // Parsing builds only the commands named on the command line: building all takes longer than most commands run.
     let mut definitions = definitions_for(|command| words.iter().any(|word| word == command));
     let matches = match definitions.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
@@ -112,14 +109,14 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
         let what = if path.is_empty() { "the quick look".to_owned() } else { format!("`{path}`") };
         let sentence = format!("{} has no effect on {what}", flag(other));
         let rest = without(words, other);
-        // Written together with another one (`-qo`), it cannot be taken away.
+        // Combined with another short option (`-qo`), it cannot be removed.
         if rest.len() == words.len() {
             return Err(Failure::Usage(format!("{sentence}; leave it out (see `coretalk {path} --help`)")));
         }
         ignored.push(format!("{sentence} and is ignored"));
         return parsed(&rest, ignored);
     }
-    // clap looks at the options before the command and at those after it, and not at both together.
+    // clap checks options before and after the command separately, but not conflicts between them.
     let excluded = |arg: &Arg| {
         command
             .get_arg_conflicts_with(arg)
@@ -153,7 +150,7 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words, ignored })))
 }
 
-/// The command that was typed: its path, its definition and its own matches.
+/// The innermost subcommand: its path, definition and matches.
 fn leaf<'a>(definitions: &'a Command, matches: &'a ArgMatches) -> (String, &'a Command, &'a ArgMatches) {
     let (mut path, mut command, mut leaf) = (Vec::new(), definitions, matches);
     while let Some((name, below)) = leaf.subcommand() {
@@ -164,13 +161,12 @@ fn leaf<'a>(definitions: &'a Command, matches: &'a ArgMatches) -> (String, &'a C
     (path.join(" "), command, leaf)
 }
 
-/// An option as it is typed: `--no-save`.
+/// The flag of an option: `--no-save`.
 fn flag(option: &Arg) -> String {
     option.get_long().map_or_else(|| option.get_id().to_string(), |long| format!("--{long}"))
 }
 
-/// The words without an option and its value: as `--long`, `--long=value`, `-s`, `-svalue`. What follows `--` belongs to
-/// another command.
+/// Removes an option and its value (`--long`, `--long=value`, `-s`, `-svalue`) before `--`: later words are not ours.
 fn without(words: &[OsString], option: &Arg) -> Vec<OsString> {
     let long = flag(option);
     let short = option.get_short().map(|short| format!("-{short}"));
@@ -204,13 +200,13 @@ fn text_or_failure(error: &clap::Error, words: &[OsString]) -> Result<Typed, Fai
     }
 }
 
-/// `-v`, alone or among other letters (`-vV`), or `--verbose`.
+/// Whether a word is `-v`, alone or combined (`-vV`), or `--verbose`.
 fn is_verbose(word: &OsString) -> bool {
     let text = word.to_str().unwrap_or_default();
     text == "--verbose" || text.starts_with('-') && !text.starts_with("--") && text.contains('v')
 }
 
-/// clap's report of several paragraphs in one line: what is wrong, what was perhaps meant, where help is.
+/// Joins clap's report into one line: the error, the suggestion, and the command for help.
 fn sentence(error: &clap::Error, words: &[OsString]) -> Failure {
     let report = error.to_string();
     let mut parts: Vec<String> = Vec::new();
@@ -226,7 +222,7 @@ fn sentence(error: &clap::Error, words: &[OsString]) -> Failure {
     Failure::Usage(parts.join("; "))
 }
 
-/// The command that was meant, as far as words name one.
+/// The command path, as far as the words name one.
 fn command_of(words: &[OsString]) -> String {
     let definitions = definitions();
     let (mut path, mut command) = (vec!["coretalk"], &definitions);
@@ -289,7 +285,7 @@ mod tests {
             assert_eq!(format(&["-o", file]), chosen, "{file}");
         }
         assert_eq!(format(&["latency", "-o", "a.json", "--format", "text"]), Some(FormatWord::Text));
-        // `report` has formats of its own, which other commands refuse.
+        // `report` has its own formats, which other commands refuse.
         assert_eq!(format(&["report", "latest", "-o", "a.json"]), None);
         assert_eq!(format(&["report", "latest", "-o", "a.html"]), None);
         for file in ["a.html", "A.PNG", "a.svg"] {

@@ -10,9 +10,8 @@ use std::ffi::OsString;
 /// Options of `place`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PlaceArgs {
-    /// A placement: NAME=CPUS in thread order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core,
-    /// one-node, p-cores, e-cores, none; give at least two (default: across-l3 and smt-packed, or the closest this
-    /// machine has)
+    /// Placement: NAME=CPUS in thread order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core, one-node,
+    /// p-cores, e-cores, none; at least two (default: across-l3 and smt-packed, or the closest that this machine has)
     #[arg(long, value_name = "NAME[=CPUS]", value_parser = placement)]
     pub placement: Vec<PlacementName>,
     /// Built-in workloads: execl, process, pipe, shell:N, n-queens:N, integer, threads-yield, mutex-array,
@@ -20,13 +19,14 @@ pub struct PlaceArgs {
     /// pipeline, shared-counter
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "command")]
     pub workload: Vec<Workload>,
-    /// Threads of each workload, and CPUs of each named placement (default: depends on the machine)
+    /// Number of threads of each workload, and of CPUs of each named placement (default: depends on the machine)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// Minimum repetitions per placement (default: 10); below 6 exactly this many, without intervals or a verdict
+    /// Minimum number of repetitions per placement (default: 10); below 6, exactly this many and no intervals or
+    /// verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=200))]
     pub repeat: Option<u32>,
-    /// A number in the command's output: the last match of REGEX, its first matching group if it has one; repeatable
+    /// Number in the output of the command: the last match of REGEX, or its first matching group; repeatable
     #[arg(long, value_name = "NAME=REGEX", conflicts_with = "workload", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
     /// Metric for which higher is better; repeatable (default: lower is better)
@@ -35,15 +35,14 @@ pub struct PlaceArgs {
     /// Time limit for each run of the command (default: until the budget ends)
     #[arg(long, value_name = "TIME", conflicts_with = "workload", value_parser = timeout)]
     pub timeout: Option<Picos>,
-    /// The smallest difference that matters (default: 1%)
+    /// Minimum relevant difference, 0.1% to 50% (default: 1%)
     #[arg(long, value_name = "PERCENT", value_parser = effect)]
     pub min_effect: Option<f64>,
-    /// The command to run, with its arguments
+    /// Command to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-/// `compact`, or `NAME=0-2,6-8`.
 fn placement(text: &str) -> Result<PlacementName, String> {
     let Some((name, list)) = text.split_once('=') else {
         return Preset::named(text).map(PlacementName::Preset).ok_or_else(|| {
@@ -64,7 +63,6 @@ fn placement(text: &str) -> Result<PlacementName, String> {
     Ok(PlacementName::Listed { name: name.to_owned(), cpus })
 }
 
-/// `NAME=REGEX`.
 fn metric(text: &str) -> Result<(String, Regex), String> {
     let (name, pattern) =
         text.split_once('=').ok_or("expected NAME=REGEX, for example `rate=([0-9.]+) MB/s`")?;
@@ -81,7 +79,7 @@ fn metric(text: &str) -> Result<(String, Regex), String> {
     }
 }
 
-/// `30s`, from a millisecond up to a day.
+/// Parses `30s`; from a millisecond to a day.
 fn timeout(text: &str) -> Result<Picos, String> {
     let timeout = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;
     if (Picos::from_ms(1)..=Picos::from_ms(86_400_000)).contains(&timeout) {
@@ -91,7 +89,7 @@ fn timeout(text: &str) -> Result<Picos, String> {
     }
 }
 
-/// `1%`, as a share of 1.
+/// Parses `1%` as a share of 1.
 fn effect(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = number.ok_or("expected a percentage such as `1%`")? / 100.0;

@@ -10,27 +10,25 @@ use coretalk_model::series::{Parameters, Value};
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueueArgs {
-    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; with --rate,
-    /// --rate-sweep or --batch 1000)
+    /// Capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; 1000 with --rate, --rate-sweep or --batch)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
-    /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd; and RUNTIME:NAME of a runtime in another language
-    /// (default: semaphore-slim,semaphore,spsc; with several producers or consumers mutex,array-queue,crossbeam)
+    /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd; and RUNTIME:NAME of a runtime of another language
+    /// (default: semaphore-slim,semaphore,spsc; mutex,array-queue,crossbeam with several producers or consumers)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub queue: Vec<String>,
     /// Message types: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub payload: Vec<String>,
-    /// Messages per cell in the first eight passes, for example 25M, if the budget allows (default: enough for passes
-    /// of a few milliseconds)
+    /// Messages per cell in the first eight passes, if the budget allows, for example 25M (default: passes of a few ms)
     #[arg(long, value_name = "N", value_parser = value::messages)]
     pub messages: Option<u64>,
     /// Send at a fixed rate, for example 100k/s, and measure message latency
     #[arg(long, value_name = "N/s", value_parser = value::rate, conflicts_with_all = ["producers", "consumers"])]
     pub rate: Option<f64>,
     /// Send at 21 rates from FROM to TO, for example 100k..10M/s, measure message latency at each, and find the highest
-    /// rate that the queue keeps (default: 10k..100M/s)
+    /// rate that the queue sustains (default: 10k..100M/s)
     #[arg(
         long,
         value_name = "FROM..TO",
@@ -40,14 +38,14 @@ pub struct QueueArgs {
         conflicts_with_all = ["rate", "producers", "consumers"]
     )]
     pub rate_sweep: Option<RatesWord>,
-    /// Numbers of producers per queue, for queues that allow several; lists give a table with --consumers
+    /// Numbers of producers per queue, for queues that allow several; with a list, a table over --consumers
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
     pub producers: Vec<u32>,
     /// Numbers of consumers per queue, for queues that allow several
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
     pub consumers: Vec<u32>,
-    /// Messages that are sent and received at once, for queues that take batches; lists give a table, with --rate the
-    /// delay of the first and of the last message of a batch (default: single messages; queues spsc,slots, capacity 1000)
+    /// Numbers of messages sent and received at once, for queues with batches; a list gives a table; with --rate, the
+    /// delay of the first and the last message of a batch (default: single messages; queues spsc,slots; capacity 1000)
     #[arg(
         long,
         value_name = "LIST",
@@ -56,14 +54,14 @@ pub struct QueueArgs {
     )]
     pub batch: Vec<String>,
     /// Pairs to measure, producer first: all, representatives, or a list such as 0-1,9-4 (default: all if that takes
-    /// about a minute, else representatives of each relation and some others; with --rate, --rate-sweep or --batch one of
-    /// each relation)
+    /// about a minute, otherwise representatives of each relation and some others; with --rate, --rate-sweep or
+    /// --batch, one pair of each relation)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
     pub pairs: Option<PairsWord>,
-    /// Pairs measured at the same time (default: auto, one unless that takes too long)
+    /// Number of pairs measured concurrently (default: auto, one unless that takes too long)
     #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "rate_sweep", "producers", "consumers", "batch"])]
     pub parallel: Option<AutoOr>,
-    /// Runtimes in other languages.
+    /// Runtimes of other languages.
     #[command(flatten)]
     pub runtime: RuntimeArgs,
 }

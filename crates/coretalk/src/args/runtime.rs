@@ -1,20 +1,19 @@
-//! Options about runtimes in other languages, of the commands whose lists may name them.
+//! Options for runtimes of other languages, shared by the commands that can measure them.
 
 use crate::args::value::{self, AdapterWord, HelpersWord};
 use clap::Args;
 
-/// Options about runtimes in other languages.
+/// Options for runtimes of other languages.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RuntimeArgs {
-    /// A program that performs what NAME:… stands for, as docs/adapters.md describes; words are separated by blanks, and
-    /// no shell reads them
+    /// Program that measures NAME:… (see docs/adapters.md); arguments are separated by spaces, without a shell
     #[arg(long, value_name = "NAME=COMMAND", value_parser = value::adapter)]
     pub adapter: Vec<AdapterWord>,
-    /// Processes of each runtime that is measured, 1 to 64: each settles at a speed of its own (default: 5)
+    /// Number of processes of each measured runtime, 1 to 64, because each settles at its own speed (default: 5)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub forks: Option<u32>,
-    /// Where other threads of runtimes run, such as compilers: a list of CPUs, or same for the CPUs that are measured
-    /// (default: allowed CPUs that are not measured, where there are some)
+    /// CPUs for other threads of runtimes, such as compilers: a list, or same for the measured CPUs (default: allowed
+    /// CPUs that are not measured, if any)
     #[arg(long, value_name = "CPUS|same", value_parser = value::helpers)]
     pub helpers: Option<HelpersWord>,
 }

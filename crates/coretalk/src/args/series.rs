@@ -1,55 +1,55 @@
-//! [`SeriesArgs`]: what the options of a command that measures series say.
+//! [`SeriesArgs`]: the settings in the options of a command that measures trials.
 
 use crate::args::runtime::RuntimeArgs;
 use crate::args::value::{AutoOr, PairsWord};
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
 
-/// The options that a command adds which measures series.
+/// Options of a command that measures trials.
 pub trait SeriesArgs {
-    /// The probe.
+    /// The id of the probe.
     fn probe(&self) -> &'static str;
 
-    /// What its own options say, defaults left out: its trials follow from it.
+    /// Its own options without defaults; they determine the trials.
     fn options(&self) -> Parameters;
 
-    /// Which pairs, as typed.
+    /// `--pairs` as typed.
     fn pairs(&self) -> Option<&PairsWord> {
         None
     }
 
-    /// Pairs at the same time, as typed.
+    /// `--parallel` as typed.
     fn parallel(&self) -> Option<AutoOr> {
         None
     }
 
-    /// What is said about runtimes in other languages, of commands that may measure them.
+    /// Options for runtimes of other languages; `None` if the command cannot measure any.
     fn runtime(&self) -> Option<&RuntimeArgs> {
         None
     }
 
-    /// Whether two roles may be on one CPU: `--pairs 0-0`.
+    /// Whether two roles may share a CPU, as with `--pairs 0-0`.
     fn may_share_a_cpu(&self) -> bool {
         false
     }
 
-    /// Whether CPUs beside those of `--pairs` take part.
+    /// Whether CPUs outside `--pairs` take part.
     fn has_neighbours(&self) -> bool {
         false
     }
 
-    /// The least number of CPUs that it makes sense on.
+    /// Minimum number of CPUs.
     fn fewest_cpus(&self) -> usize {
         2
     }
 
-    /// Upper bound of machine time where none was asked for.
+    /// Default limit of the machine time.
     fn budget(&self) -> Picos {
         Picos::from_ms(30_000)
     }
 }
 
-/// A list as typed; `None` where it was left out.
+/// Joins a list as typed; `None` if it is empty.
 pub fn list(items: &[String]) -> Option<String> {
     (!items.is_empty()).then(|| items.join(","))
 }

@@ -8,7 +8,7 @@ use coretalk_model::series::Parameters;
 /// Options of `sharing`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SharingArgs {
-    /// Distances between the two threads' writes, in bytes (default: 8,16,32,64,128,256)
+    /// Distances between the writes of the two threads, in bytes (default: 8,16,32,64,128,256)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub distance: Vec<String>,
     /// Pairs to measure: all, representatives, or a list such as 0-1,9-4 (default: representatives)

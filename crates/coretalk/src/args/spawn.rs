@@ -10,18 +10,18 @@ use coretalk_model::series::Parameters;
 #[derive(Debug, Clone, Default, Args)]
 pub struct SpawnArgs {
     /// Kinds: thread, thread-small-stack, thread-attr-pinned, thread-self-pinned, pool, fork, posix-spawn, fork-exec;
-    /// and RUNTIME:NAME of a runtime in another language, such as cpp:jthread (default: all but those of runtimes)
+    /// and RUNTIME:NAME of a runtime of another language, such as cpp:jthread (default: all kinds except runtimes)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kind: Vec<String>,
     /// Pairs to measure, creator first, for kinds that can start on a given CPU: all, representatives, or a list such
     /// as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Creations of a trial at least, over all its passes, if the budget allows; passes last as long as their precision
-    /// needs, and make more (default: 10000)
+    /// Minimum number of creations per trial over all passes, if the budget allows; passes last as long as the
+    /// precision requires and make more (default: 10000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
-    /// Runtimes in other languages.
+    /// Runtimes of other languages.
     #[command(flatten)]
     pub runtime: RuntimeArgs,
 }

@@ -1,4 +1,4 @@
-//! Values as typed on the command line, each with the sentence that says what is wrong with it.
+//! Parsers of option values, each with its error message.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use coretalk_model::external::{External, SAME};
@@ -6,27 +6,27 @@ use coretalk_model::{CpuId, CpuSet, Picos, time};
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 
-/// The least and greatest relative half-width that can be asked for.
+/// Valid range of the relative half-width.
 const PRECISION: RangeInclusive<f64> = 0.001..=0.5;
 
-/// The most samples of one pair: their ticks are held in memory and, for few CPUs, in the run file.
+/// Maximum samples per pair: their ticks are held in memory and, for few CPUs, in the run file.
 pub const MAX_SAMPLES: i64 = 1_000_000;
-/// The most round trips of one sample: at 500 ns each half a second, which the 32 bits of a sample hold on any clock.
+/// Maximum round trips per sample: at 500 ns each, half a second, which fits the 32 bits of a sample on any clock.
 pub const MAX_ITERATIONS: i64 = 1_000_000;
 
-/// A pilot and one pass over a pair with its pauses fit into it.
+/// Enough for a pilot and one pass over a pair with its pauses.
 const MIN_BUDGET: Picos = Picos::from_ms(100);
-/// The longest machine time that can be asked for.
+/// Longest machine time: a day.
 const MAX_BUDGET: Picos = Picos(86_400_000_000_000_000);
 
-/// `0-3,8`, each CPU named once: whoever names one twice meant another.
+/// Parses `0-3,8`; a CPU listed twice is an error, because the second was probably meant to be another CPU.
 pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
     cpus_in_order(text).map(|cpus| cpus.into_iter().collect())
 }
 
-/// The CPUs of a list in the order typed, each named once.
+/// Parses a CPU list and keeps its order; each CPU may occur once.
 pub fn cpus_in_order(text: &str) -> Result<Vec<CpuId>, String> {
-    // As a whole first: a part between commas that is empty is no empty list.
+    // The whole text first: `from_list` accepts an empty text, but an empty part between commas is an error.
     CpuSet::from_list(text).map_err(|error| format!("failed to {error}"))?;
     let (mut cpus, mut seen) = (Vec::new(), CpuSet::new());
     for part in text.split(',').filter_map(|part| CpuSet::from_list(part).ok()) {
@@ -40,12 +40,12 @@ pub fn cpus_in_order(text: &str) -> Result<Vec<CpuId>, String> {
     if cpus.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(cpus) }
 }
 
-/// An adapter as typed.
+/// `--adapter` as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterWord {
-    /// The word before the colon of what it performs.
+    /// The runtime name before the colon.
     pub name: String,
-    /// Its program and arguments.
+    /// The program and its arguments.
     pub words: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Display for AdapterWord {
     }
 }
 
-/// `lua=luajit adapter.lua`.
+/// Parses `lua=luajit adapter.lua`.
 pub fn adapter(text: &str) -> Result<AdapterWord, String> {
     let expected = "expected NAME=COMMAND, such as `lua=luajit adapter.lua`";
     let (name, command) = text.split_once('=').ok_or(expected)?;
@@ -69,16 +69,16 @@ pub fn adapter(text: &str) -> Result<AdapterWord, String> {
     if words.is_empty() { Err(expected.into()) } else { Ok(AdapterWord { name: name.to_owned(), words }) }
 }
 
-/// Where other threads of runtimes run, as typed.
+/// `--helpers` as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HelpersWord {
-    /// On the CPUs that are measured.
+    /// The measured CPUs.
     Same,
-    /// On these.
+    /// These CPUs.
     On(CpuSet),
 }
 
-/// `same`, or a list of CPUs.
+/// Parses `same` or a CPU list.
 pub fn helpers(text: &str) -> Result<HelpersWord, String> {
     match text {
         SAME => Ok(HelpersWord::Same),
@@ -86,7 +86,7 @@ pub fn helpers(text: &str) -> Result<HelpersWord, String> {
     }
 }
 
-/// `2%`, as a share of 1.
+/// Parses `2%` as a share of 1.
 pub fn precision(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = number.ok_or("expected a percentage such as `2%`")? / 100.0;
@@ -97,7 +97,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The least difference of a comparison, as a share of 1.
+/// Parses the minimum relevant difference of a comparison as a share of 1.
 pub fn min_effect(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = number.ok_or("expected a percentage such as `3%`")? / 100.0;
@@ -108,7 +108,7 @@ pub fn min_effect(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `60s`, from 100 ms up to a day.
+/// Parses `60s`; from 100 ms to a day.
 pub fn budget(text: &str) -> Result<Picos, String> {
     let budget = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;
     if budget < MIN_BUDGET {
@@ -120,7 +120,7 @@ pub fn budget(text: &str) -> Result<Picos, String> {
     }
 }
 
-/// `500ns`, or `0` for none, in nanoseconds.
+/// Parses `500ns`, or `0` for none, into nanoseconds.
 pub fn section(text: &str) -> Result<f64, String> {
     if text.trim() == "0" {
         return Ok(0.0);
@@ -130,11 +130,11 @@ pub fn section(text: &str) -> Result<f64, String> {
     if ns <= most_ns { Ok(ns) } else { Err("a section lasts at most `1ms`".into()) }
 }
 
-/// Silences, in nanoseconds.
+/// Idle gaps in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps(pub Vec<f64>);
 
-/// `1us..1s` in steps of ten, or a list such as `1us,5ms`.
+/// Parses `1us..1s` in powers of ten, or a list such as `1us,5ms`.
 pub fn gaps(text: &str) -> Result<Gaps, String> {
     let ns = |text: &str| -> Result<f64, String> {
         let gap_ns = Picos::parse(text.trim()).map_err(|error| format!("failed to {error}"))?.ns();
@@ -156,14 +156,14 @@ pub fn gaps(text: &str) -> Result<Gaps, String> {
     }
 }
 
-/// `90%`, as a share of 1.
+/// Parses `90%` as a share of 1.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = number.ok_or("expected a percentage such as `90%`")? / 100.0;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share must be between 0% and 100%".into()) }
 }
 
-/// `25M`: up to ten thousand million messages.
+/// Parses `25M`; at most ten billion messages.
 pub fn messages(text: &str) -> Result<u64, String> {
     const MOST: f64 = 1e10;
     let text = text.trim();
@@ -181,17 +181,17 @@ pub fn messages(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `10k/s`.
+/// Parses `10k/s` into messages per second.
 pub fn rate(text: &str) -> Result<f64, String> {
     time::parse_rate(text).map_err(|error| format!("failed to {error}"))
 }
 
-/// Rates of a sweep, as typed.
+/// `--rate-sweep` as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RatesWord {
-    /// Those that suit most queues.
+    /// The default range, which suits most queues.
     Auto,
-    /// From the first to the second, in messages per second.
+    /// From the first to the second rate, in messages per second.
     Between([f64; 2]),
 }
 
@@ -204,7 +204,7 @@ impl std::fmt::Display for RatesWord {
     }
 }
 
-/// `auto`, or `100k..10M/s`.
+/// Parses `auto` or `100k..10M/s`.
 pub fn rates(text: &str) -> Result<RatesWord, String> {
     if text == "auto" {
         return Ok(RatesWord::Auto);
@@ -218,7 +218,7 @@ pub fn rates(text: &str) -> Result<RatesWord, String> {
     }
 }
 
-/// `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 pub fn note(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -226,18 +226,18 @@ pub fn note(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Which pairs, as typed.
+/// `--pairs` as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairsWord {
     /// Every pair.
     All,
     /// A few for each relation.
     Representatives,
-    /// These, in the order typed.
+    /// These pairs, in the order typed.
     Listed(Vec<[CpuId; 2]>),
 }
 
-/// `all`, `representatives` or `0-1,4-9`.
+/// Parses `all`, `representatives` or `0-1,4-9`.
 pub fn pairs(text: &str) -> Result<PairsWord, String> {
     match text {
         "all" => return Ok(PairsWord::All),
@@ -265,16 +265,16 @@ fn cpu(text: &str) -> Option<CpuId> {
     if set.len() == 1 { set.first() } else { None }
 }
 
-/// A word, or a number.
+/// `auto` or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoOr {
     /// Chosen by the program.
     Auto,
-    /// This.
+    /// This number.
     Number(u32),
 }
 
-/// `auto` or the number of a NUMA node.
+/// Parses `auto` or the number of a NUMA node.
 pub fn node(text: &str) -> Result<AutoOr, String> {
     match text {
         "auto" => Ok(AutoOr::Auto),
@@ -285,7 +285,7 @@ pub fn node(text: &str) -> Result<AutoOr, String> {
     }
 }
 
-/// `auto` or a number of pairs from 1.
+/// Parses `auto` or a number of pairs from 1.
 pub fn parallel(text: &str) -> Result<AutoOr, String> {
     match text {
         "auto" => Ok(AutoOr::Auto),
@@ -296,16 +296,16 @@ pub fn parallel(text: &str) -> Result<AutoOr, String> {
     }
 }
 
-/// Which machine, as typed.
+/// `--machine` as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MachineWord {
-    /// This one.
+    /// This machine.
     Host,
-    /// `sim:` and a name or a file.
+    /// A simulated machine, by name or file.
     Sim(OsString),
 }
 
-/// `host`, `sim:NAME` or `sim:FILE`.
+/// Parser of `host`, `sim:NAME` and `sim:FILE`.
 pub fn machine() -> impl TypedValueParser<Value = MachineWord> {
     OsStringValueParser::new().try_map(|word| machine_of(&word))
 }
@@ -318,7 +318,7 @@ fn machine_of(word: &OsStr) -> Result<MachineWord, String> {
     }
 }
 
-/// The text before the first such character, and what follows it: the name of a file need not be text.
+/// Splits at the first `at`; the rest may be a file name that is not valid UTF-8.
 pub fn split_once(word: &OsStr, at: char) -> Option<(&str, &OsStr)> {
     #[cfg(unix)]
     {
@@ -334,7 +334,7 @@ pub fn split_once(word: &OsStr, at: char) -> Option<(&str, &OsStr)> {
     }
 }
 
-/// A tag: something that can be typed again.
+/// Parses a tag: at least one character and no control characters.
 pub fn tag(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
         return Err("a tag needs at least one character and no control characters".into());

@@ -10,31 +10,30 @@ use coretalk_model::wait::names;
 /// Options of `wait`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WaitArgs {
-    /// Strategies: busy, pause, pause:N, fence, yield, spin-futex:N, futex, backoff, umwait, tpause, mwaitx, wfe; and
-    /// clock, the cost of timing, and RUNTIME:NAME of a runtime in another language (default: all that this CPU supports)
+    /// Strategies: busy, pause, pause:N, fence, yield, spin-futex:N, futex, backoff, umwait, tpause, mwaitx, wfe; clock
+    /// (the cost of timing); RUNTIME:NAME of a runtime of another language (default: all that this CPU supports)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub strategy: Vec<String>,
-    /// A different strategy on each side: with pause:futex the first CPU of a pair spins and the second sleeps
+    /// Different strategies for the two CPUs of a pair: with pause:futex the first spins and the second sleeps
     #[arg(long, value_name = "A:B", value_delimiter = ',')]
     pub asym: Vec<String>,
-    /// Alternate between the strategy and busy on every round trip, with a distribution for each (default strategy:
-    /// pause)
+    /// Alternate between the strategy (default: pause) and busy on every round trip, with a distribution of each
     #[arg(long, conflicts_with_all = ["no_clock", "cost", "asym"])]
     pub alternate: bool,
-    /// Time many round trips at once, without reading the clock in the loop
+    /// Time many round trips at once, without clock reads in the loop
     #[arg(long, conflicts_with = "cost")]
     pub no_clock: bool,
-    /// Instead, time one call of what each strategy does between polls, in ns and cycles
+    /// Instead of round trips, time one call of what each strategy does between polls, in ns and cycles
     #[arg(long, conflicts_with_all = ["asym", "trips", "pairs"])]
     pub cost: bool,
-    /// Round trips per trial, if the budget allows (default: as many as fit in 8 to 24 passes)
+    /// Number of round trips per trial, if the budget allows (default: as many as fit in 8 to 24 passes)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub trips: Option<u64>,
     /// Pairs to measure, the timing thread first: all, representatives, or a list such as 0-1,9-4 (default:
     /// representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Runtimes in other languages.
+    /// Runtimes of other languages.
     #[command(flatten)]
     pub runtime: RuntimeArgs,
 }

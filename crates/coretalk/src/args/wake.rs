@@ -10,25 +10,25 @@ use coretalk_model::series::Parameters;
 /// Options of `wake`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WakeArgs {
-    /// Primitives, listed by `coretalk probes`; and RUNTIME:NAME of a runtime in another language (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
+    /// Primitives, listed by `coretalk probes`; and RUNTIME:NAME of a runtime of another language (default:
+    /// semaphore,std-mutex,condvar-one,park,eventfd,pipe)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub primitive: Vec<String>,
-    /// Idle time before each wake-up, for example 1us,20us,1ms or 1us..1s in powers of ten (default: 20us,1ms,20ms;
+    /// Idle time before each wake-up, for example 1us,20us,1ms, or 1us..1s in powers of ten (default: 20us,1ms,20ms;
     /// 20us with --pairs all)
     #[arg(long, value_name = "LIST", value_parser = value::gaps)]
     pub gap: Option<value::Gaps>,
     /// Pairs to measure, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Bind neither thread to one CPU: both may use all measured CPUs, and where the waiter ran relative to the waker is
-    /// counted
+    /// Let both threads use all measured CPUs, and count where the waiter ran relative to the waker
     #[arg(long, conflicts_with = "pairs")]
     pub unpinned: bool,
-    /// Wake-ups of a trial at least, over all its passes, if the budget allows; passes last as long as their precision
-    /// needs, and make more (default: 50000)
+    /// Minimum number of wake-ups per trial over all passes, if the budget allows; passes last as long as the precision
+    /// requires and make more (default: 50000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
-    /// Runtimes in other languages.
+    /// Runtimes of other languages.
     #[command(flatten)]
     pub runtime: RuntimeArgs,
 }
@@ -40,7 +40,7 @@ impl SeriesArgs for WakeArgs {
 
     fn options(&self) -> Parameters {
         let primitives = list(&self.primitive);
-        // A map has one silence, however few pairs it is of.
+        // A map has a single gap, even if it has few pairs.
         let of_map =
             (self.pairs == Some(PairsWord::All) && self.fewest_cpus() > 1).then_some(wake::MAP_GAP_NS);
         let gaps = self.gap.as_ref().map_or(of_map.into_iter().collect(), |gaps| gaps.0.clone());

@@ -1,4 +1,4 @@
-//! Words that options take.
+//! Enumerated values of options.
 
 use clap::ValueEnum;
 use coretalk_model::Protocol;
@@ -57,7 +57,7 @@ pub enum FormatWord {
 }
 
 impl FormatWord {
-    /// The format that the ending of a file stands for.
+    /// The format for the extension of a file.
     pub fn of_file(file: &Path) -> Option<FormatWord> {
         match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "json" => Some(FormatWord::Json),
@@ -69,7 +69,7 @@ impl FormatWord {
         }
     }
 
-    /// Its name on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             FormatWord::Text => "text",
@@ -89,7 +89,7 @@ impl std::fmt::Display for FormatWord {
     }
 }
 
-/// Format of a report, by the extension of its file.
+/// Format of a report, chosen by the extension of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
     /// A page.
@@ -101,7 +101,7 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// `None` for every other extension.
+    /// The format for an extension; `None` for any other.
     pub fn of_file(file: &Path) -> Option<ReportFormat> {
         match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "html" | "htm" => Some(ReportFormat::Html),
@@ -161,12 +161,12 @@ pub enum ColorWord {
     Never,
 }
 
-/// A protocol by its name.
+/// Parser of protocol names.
 pub fn protocol() -> impl clap::builder::TypedValueParser<Value = Protocol> {
     one_of(Protocol::ALL, Protocol::name)
 }
 
-/// Choices that derive from the vocabulary of the model, so that a new one needs no line here.
+/// Parser of the names of a model type, so that a new value needs no change here.
 pub fn one_of<T: Copy + std::fmt::Debug + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
