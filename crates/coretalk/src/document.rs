@@ -1,7 +1,7 @@
 //! [`Document`]: the JSON of docs/format/json.md. Wire types are separate from domain types: fields are added and never
 //! renamed, and unknown is null, never 0.
 //!
-//! A document borrows its run and is written cell by cell, so 523,776 cells are not copied.
+//! A document borrows its run and is written cell by cell, so that 523,776 cells are not copied.
 
 mod advice;
 mod comparison;
@@ -51,8 +51,7 @@ use std::io::Write;
 /// Name and version of the document.
 pub const SCHEMA: &str = "coretalk.run/1";
 
-/// Whether private parts are included (`--with-identity`): the host name, paths and commands in the command line, and
-/// output of adapters.
+/// Whether private parts are included (`--with-identity`): host name, paths and commands, and output of adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Identity {
     /// Omitted.
@@ -66,51 +65,49 @@ pub enum Identity {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(title = "coretalk.run/1")]
 pub struct Document<'a> {
-    /// `coretalk.run/1`.
+    /// Name and version of the schema: `coretalk.run/1`.
     schema: &'static str,
-    /// What it is called and how it went; null in documents that are about several runs or none.
+    /// Names and outcome of the run; null in documents about several runs or none.
     pub(crate) run: Option<RunDoc>,
-    /// What it was measured under; null where no machine is spoken of.
+    /// Conditions of the measurement; null without a machine.
     pub(crate) environment: Option<EnvironmentDoc>,
-    /// Reported structure; null where no machine is spoken of.
+    /// Structure of the machine; null without a machine.
     topology: Option<TopologyDoc>,
-    /// Every step on representative pairs, by relation.
+    /// Median of each ladder step over representative pairs, by relation.
     ladder: Vec<LadderDoc>,
-    /// One for each protocol or imitated tool, in the order asked.
+    /// One matrix per protocol, then per imitated tool, in the order requested, then per queue, payload and capacity.
     matrices: Vec<MatrixDoc<'a>>,
-    /// Distributions.
+    /// Distributions and values of trials.
     #[serde(serialize_with = "series::written")]
     pub(crate) series: Vec<SeriesDoc<'a>>,
-    /// What each map and the trials of each probe show, decided once: the first line of a screen says the same. Empty where
-    /// there is neither.
+    /// Conclusions from each map and the trials of each probe, as in the first line of the screen.
     findings: Vec<RunFindingDoc>,
-    /// Up to which rate each queue keeps up; filled by `queue --rate-sweep`.
+    /// Highest rate that each queue sustains; filled by `queue --rate-sweep`.
     knees: Vec<KneeDoc>,
-    /// What each queue gains by larger batches; filled by `queue --batch` without a rate.
+    /// Gain of each queue from larger batches; filled by `queue --batch` without a rate.
     batches: Vec<BatchesDoc>,
-    /// What the machine did while it was watched; null where too few passes were made to say.
+    /// States of the machine over time; null with too few passes.
     watch: Option<WatchDoc<'a>>,
-    /// How busy the measured threads kept each CPU while the run went on; filled by `queue`.
+    /// Load that the measured threads put on each CPU over time; filled by `queue`.
     load: Option<LoadDoc>,
-    /// Placements against each other; filled by `place`, and by `advise --prove`.
+    /// Comparisons of placements; filled by `place` and by `advise --prove`.
     comparisons: Vec<ComparisonDoc>,
-    /// The two sides of `differences`; null elsewhere.
+    /// The two sides of `differences`; null in other documents.
     compared: Option<Compared>,
-    /// Two runs against each other, levels before cells; filled by `compare`.
+    /// Differences between two runs, levels before cells; filled by `compare`.
     differences: Vec<DifferenceDoc>,
-    /// Many runs or files side by side, group by group; filled by `compare` of more than two, or of one.
+    /// Medians of several runs or files by group; filled by `compare` with more than two.
     overview: Vec<OverviewDoc>,
-    /// Recommended placements, filled by `advise`; how long to look before sleeping, filled by `wait`.
+    /// Recommended placements, filled by `advise`; recommended polling times before sleeping, filled by `wait`.
     advice: Vec<AdviceEntry>,
-    /// What can be measured; filled by `probes`.
+    /// Available kernels; filled by `probes`.
     probes: Vec<ProbeDoc>,
-    /// What would be measured; filled by `plan`.
+    /// Planned measurement and its duration; filled by `plan`.
     plan: Option<PlanDoc>,
-    /// Saved runs, newest first; filled by `runs list`, absent elsewhere.
+    /// Saved runs, newest first; filled by `runs list`, absent in other documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     saved: Option<&'a [SavedRunDoc]>,
-    /// CPUs that went away while `topology`, `advise` or `clock` measured, which save nothing; absent where none did. Of runs
-    /// they stand in `run`.
+    /// CPUs lost during `topology`, `advise` or `clock`, which save no run; absent if none was. For runs, see `run`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     departed: Vec<DepartedDoc>,
 }
@@ -119,62 +116,60 @@ pub struct Document<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AdviceEntry {
-    /// Where threads should run.
+    /// A placement of threads.
     Placement(Box<AdviceDoc>),
-    /// How long they should look before they sleep.
+    /// A polling time before sleeping.
     Spin(SpinDoc),
 }
 
-/// What a run is called and how it went.
+/// Names and outcome of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RunDoc {
     /// UUID v7.
     id: String,
     /// RFC 3339, UTC.
     started: String,
-    /// The command line without program name; private parts replaced unless identity was asked for.
+    /// The command line without the program name; private parts are replaced unless identity was requested.
     pub(crate) command: Vec<String>,
-    /// Every random choice came from it.
+    /// Seed of all random choices.
     seed: u64,
     /// Whether the machine was simulated.
     simulated: bool,
-    /// Every planned trial has an outcome, or the budget ended.
+    /// Whether every planned trial has a result or the budget ended.
     complete: bool,
-    /// The budget ended before the precision was reached everywhere.
+    /// Whether the budget ended before the precision was reached everywhere.
     budget_ended: bool,
-    /// What it left no time for.
+    /// What was not measured because the budget ended.
     left_out: Vec<LeftOutDoc>,
-    /// CPUs that went away while the last segment was measured: the run went on without them, and `--resume` goes on with
-    /// them once they are back.
+    /// CPUs lost during the last segment, which continued without them; `--resume` measures them once they are back.
     departed: Vec<DepartedDoc>,
     /// Names given by the user.
     tags: Vec<String>,
-    /// Segments.
+    /// Number of segments.
     segments: u32,
-    /// Version of the tool that measured.
+    /// Version of coretalk that measured.
     tool_version: String,
-    /// Processes that were asked for of each runtime in another language (`--forks`, else five), in each segment; null where
-    /// no such process made a pass.
+    /// Requested processes per runtime of another language and segment (`--forks`, default 5); null if none took part.
     processes_asked: Option<u32>,
 }
 
-/// What the budget of a run left no time for.
+/// Work that was not done because the budget ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LeftOutDoc {
     /// `pairs`, `ladder`, `single-round-trips` or `trials`.
     what: &'static str,
-    /// How many: of single round trips the pairs that have none, of the ladder 1 for all of it.
+    /// Number of items; for single round trips the number of pairs without any, for the ladder always 1.
     count: usize,
 }
 
-/// A CPU that went away while it was measured.
+/// A CPU lost during the measurement.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DepartedDoc {
-    /// The CPU.
+    /// CPU number.
     cpu: u32,
-    /// When it was missed, in seconds since the segment, or the measurement of a command that saves nothing, began.
+    /// Time of detection, in seconds since the start of the segment, or of the measurement without a saved run.
     at_s: f64,
-    /// `offline`, `cpuset` (outside the cpuset of the process), `pin-refused` or `not-run` (a thread pinned to it does not
+    /// Cause: `offline`, `cpuset` (outside that of the process), `pin-refused`, `not-run` (a pinned thread does not
     /// run).
     why: &'static str,
 }
@@ -217,7 +212,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Creates a document about no single run, with every part empty.
     fn empty() -> Document<'a> {
         Document { schema: SCHEMA, ..Document::default() }
     }
@@ -227,8 +221,7 @@ impl<'a> Document<'a> {
         &self.matrices
     }
 
-    /// Empties the lists of cells and series, which are written separately: a few kilobytes remain for any number of
-    /// CPUs.
+    /// Empties the lists of cells and series, which are written separately; a few kilobytes remain.
     pub fn without_cells(mut self) -> Document<'a> {
         self.matrices.iter_mut().for_each(MatrixDoc::leave_out_cells);
         self.series.iter_mut().for_each(|one| one.is_elsewhere = true);
@@ -241,7 +234,7 @@ impl<'a> Document<'a> {
         Document { compared: Some(compared), differences, ..Document::empty() }
     }
 
-    /// Creates the document of a table of many runs or files. `side` describes the one at a position.
+    /// Creates the document of a table of several runs or files. `side` describes the one at an index.
     pub fn of_overview(table: &Overview, side: impl Fn(usize) -> ComparedSideDoc) -> Document<'a> {
         Document { overview: OverviewDoc::of_all(table, side), ..Document::empty() }
     }
@@ -249,7 +242,7 @@ impl<'a> Document<'a> {
     /// Writes the document with a line end, cell by cell. The writer should be buffered.
     ///
     /// # Errors
-    /// The writer fails.
+    /// If the writer fails.
     pub fn write_to(&self, out: impl Write) -> std::io::Result<()> {
         write_json(self, out)
     }
@@ -258,7 +251,7 @@ impl<'a> Document<'a> {
 /// Writes a value as JSON with a line end, and escapes characters that could control a terminal.
 ///
 /// # Errors
-/// The writer fails.
+/// If the writer fails.
 pub(crate) fn write_json(value: &impl Serialize, out: impl Write) -> std::io::Result<()> {
     let mut out = Harmless::new(out, Replacement::JsonEscape);
     serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
@@ -281,13 +274,12 @@ fn load(report: &RunReport) -> Option<LoadDoc> {
     report.series.as_ref()?.load_of_queues().map(LoadDoc::of)
 }
 
-/// Returns the requested number of processes per runtime, if any made a pass.
 fn processes_asked(series: &SeriesReport) -> Option<u32> {
     let has_some = series.result.trials.iter().any(|trial| !trial.processes.is_empty());
     has_some.then(|| forks(&series.settings.options))
 }
 
-/// Lists tails first, then the histograms of all trials in the order of the plan, except trials in matrices of queues.
+/// Lists tails, then the histograms of all trials in plan order, except trials in matrices of queues.
 fn series(report: &RunReport) -> Vec<SeriesDoc<'_>> {
     let latency = report.latency.iter();
     let tails = latency.flat_map(|latency| &latency.result.tails).flat_map(SeriesDoc::of_tails);
@@ -332,16 +324,15 @@ impl RunDoc {
     }
 }
 
-/// Whether the value of an option, typed without its value, is the name of a file or folder.
+/// Whether the option, typed without its value, takes a path.
 fn names_a_path(option: &str) -> bool {
     ["-o", "--output", "--store"].contains(&option)
         || option.starts_with("--export-") && !option.contains('=')
 }
 
-/// The option whose value is `NAME=COMMAND`.
 const ADAPTER: &str = "--adapter";
 
-/// Replaces paths, commands of adapters and everything after `--` in a command line by placeholders.
+/// Replaces paths, commands of adapters, and all arguments after `--` by placeholders.
 pub(crate) fn without_private_parts(command: &[String]) -> Vec<String> {
     let is_path = |text: &str| {
         let machine = text.strip_prefix("sim:");
@@ -374,22 +365,20 @@ pub(crate) fn without_private_parts(command: &[String]) -> Vec<String> {
     shown
 }
 
-/// The schema of the document, generated from these types; committed as `schema/coretalk.run.v1.json`.
+/// The JSON schema, generated from these types and committed as `schema/coretalk.run.v1.json`.
 pub fn schema() -> serde_json::Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Document<'static>>().to_value()
 }
 
-/// Low and high end of an interval.
 pub(crate) type Ci = [f64; 2];
 
-/// Rounds to 0.0001: finer than any interval, and a fifth of the bytes of all digits. Infinity and NaN become null in
-/// JSON.
+/// Rounds to 0.0001: finer than any interval, a fifth of the bytes. Infinity and NaN become null in JSON.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// Rounds a number that may be far below 1, such as seconds of a short command, to four significant digits.
+/// Rounds a number that may be far below 1, such as the seconds of a short command, to four significant digits.
 pub(crate) fn significant(value: f64) -> Option<f64> {
     let magnitude = value.abs();
     if magnitude == 0.0 || magnitude >= 0.1 || !value.is_finite() {
@@ -403,7 +392,7 @@ pub(crate) fn known(value: f64) -> Option<f64> {
     value.is_finite().then(|| rounded(value))
 }
 
-/// Returns the 95 % interval; `None` if too few passes gave an infinite interval or one of lower confidence.
+/// Returns the 95 % interval; `None` if it is infinite or of lower confidence, as with too few passes.
 pub(crate) fn ci(estimate: &Estimate) -> Option<Ci> {
     if !estimate.is_sure() {
         return None;

@@ -1,4 +1,4 @@
-//! Where threads should run, what that is expected to cost, and how to say it to others.
+//! Recommended placements: expected cost, proof, and snippets for other tools.
 
 use super::{Ci, ci, known};
 use crate::advice::{AdviceView, Origin, ProofView};
@@ -11,69 +11,73 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AdviceDoc {
     threads: usize,
-    /// Who talks to whom; null for a graph from a file.
+    /// Communication pattern; null for a graph from a file.
     pattern: Option<&'static str>,
-    /// Pairs of threads that talk.
+    /// Number of pairs of threads that communicate.
     talking_pairs: usize,
-    /// `measurement`, `run` or `file`.
+    /// Source of the latencies: `measurement`, `run` or `file`.
     from: &'static str,
-    /// The CPUs that could be chosen.
+    /// CPUs that could be chosen, as a CPU list.
     candidates: String,
-    /// `latency`: some usual placement is shown to cost more; `structure`: nobody talks, threads are spread; `none`:
-    /// nothing is recommended.
+    /// Basis of the recommendation. `latency`: some usual placement is shown to cost more; `structure`: threads do not
+    /// communicate and are spread; `none`: no recommendation.
     ground: &'static str,
-    /// Why nothing is recommended; null otherwise.
+    /// Why there is no recommendation; null otherwise.
     reason: Option<String>,
-    /// The CPU of each thread; null where nothing is recommended.
+    /// CPU of each thread; null without a recommendation.
     cpus: Option<Vec<u32>>,
     unit: &'static str,
-    /// Latency of a message by weight, half a round trip, under the best placement found; null where nobody talks.
+    /// Weighted mean latency of a message (half a round trip) under the best placement; null without communication.
     mean: Option<f64>,
-    /// Between what it lies while every cell lies in its interval.
+    /// Bounds of `mean` while every cell is within its interval.
     bounds: Option<[f64; 2]>,
-    /// Of the slowest pair that talks.
+    /// Latency of the slowest communicating pair; null without communication.
     worst: Option<f64>,
-    /// Whether every placement was looked at.
+    /// Whether every placement was examined.
     optimal: bool,
-    /// No placement is better by more than this while every cell lies in its interval.
+    /// Bound on the gain by any placement in percent, for cells within their intervals; null if unknown or too wide.
     at_most_better_percent: Option<f64>,
+    /// Usual placements for comparison.
     baselines: Vec<BaselineDoc>,
-    /// Doubts and conditions in words.
+    /// Doubts and conditions, as sentences.
     remarks: Vec<String>,
-    /// The placement in the words of those who can carry it out; empty where nothing is recommended.
+    /// The placement as settings of other tools; empty without a recommendation.
     snippets: Vec<SnippetDoc>,
-    /// What work did on it; null where that was not asked for.
+    /// Result of the proof; null if not requested.
     proof: Option<ProofDoc>,
 }
 
-/// What somebody would get without measuring.
+/// A usual placement made without measuring.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BaselineDoc {
     /// `system-order`, `compact`, `spread` or `anywhere`.
     name: &'static str,
-    /// The CPU of each thread; null for the mean over all placements.
+    /// CPU of each thread; null for the mean over all placements.
     cpus: Option<Vec<u32>>,
+    /// Weighted mean latency; null without communication.
     mean: Option<f64>,
+    /// Bounds of `mean` while every cell is within its interval.
     bounds: Option<[f64; 2]>,
-    /// How much more it costs than the best placement found.
+    /// Excess cost over the best placement found, in percent.
     excess_percent: Option<f64>,
+    /// Bounds of `excess_percent` while every cell is within its interval.
     excess_bounds_percent: Option<[f64; 2]>,
-    /// Whether it is shown to cost more, wherever in their intervals the cells lie.
+    /// Whether it is shown to cost more, for all values of the cells within their intervals.
     worse: bool,
 }
 
-/// A placement in somebody's words.
+/// A placement as settings of another tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SnippetDoc {
     /// `taskset`, `systemd`, `container`, `openmp`, `gomp`, `slurm` or `libvirt`.
     name: &'static str,
-    /// Whether each thread gets its own CPU; else all move among the CPUs.
+    /// Whether each thread has its own CPU; otherwise all threads move among the CPUs.
     each_thread: bool,
     text: String,
 }
 
 impl AdviceDoc {
-    /// What was found.
+    /// Converts the view of an advice.
     pub fn of(view: &AdviceView) -> AdviceDoc {
         let advice = view.outcome.as_ref().ok();
         let ids = |advice: &Advice| advice.cpus.iter().map(|cpu| cpu.0).collect();
@@ -130,41 +134,42 @@ fn bounds(bracket: &Bracket, scale: f64) -> Option<[f64; 2]> {
     Some([known(scale * bracket.low)?, known(scale * bracket.high)?])
 }
 
-/// The proof of an advice; its runs stand in `comparisons`.
+/// Check of an advice by experiment; its runs are in `comparisons`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProofDoc {
-    /// The work that ran; null where none did.
+    /// The executed workload; null if none ran.
     workload: Option<&'static str>,
-    /// Why nothing ran; null otherwise.
+    /// Why no workload ran; null otherwise.
     reason: Option<String>,
-    /// Runs that each placement has at least.
+    /// Minimum number of runs per placement.
     runs: usize,
-    /// The advised placement against each other one.
+    /// Comparisons of the advised placement with the others.
     against: Vec<AgainstDoc>,
 }
 
-/// The advised placement against another one.
+/// Comparison of the advised placement with another one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AgainstDoc {
-    /// What the other placement is called: `system-order`, `compact`, `spread`, and several of them where they are one.
+    /// Names of the other placement: `system-order`, `compact`, `spread`; several if they are identical.
     names: Vec<&'static str>,
-    /// Its CPU of each thread.
+    /// CPU of each thread under the other placement.
     cpus: Vec<u32>,
-    /// How many times as fast the work was expected to run on the advised placement.
+    /// Predicted speed on the advised placement relative to the other one.
     predicted: Option<f64>,
-    /// Between what that lies while every cell lies in its interval.
+    /// Bounds of `predicted` while every cell is within its interval.
     predicted_bounds: Option<[f64; 2]>,
-    /// How many times as fast it ran; null where too few runs were made.
+    /// Measured speed on the advised placement relative to the other one; null with too few runs.
     measured: Option<f64>,
+    /// 95 % interval of `measured`.
     ci: Option<Ci>,
-    /// Of the test that there is no difference, corrected for all placements.
+    /// P-value of "no difference", corrected for the number of placements.
     p_value: Option<f64>,
-    /// `as-predicted`, `less`, `more`, `absent`, `contradicted` or `cannot-tell`.
+    /// Verdict on the prediction: `as-predicted`, `less`, `more`, `absent`, `contradicted` or `cannot-tell`.
     verdict: &'static str,
 }
 
 impl ProofDoc {
-    /// What became of a proof.
+    /// Converts the view of a proof.
     pub fn of(view: &ProofView) -> ProofDoc {
         match view {
             ProofView::NotRun(_) => {

@@ -1,4 +1,4 @@
-//! Placements against each other.
+//! Comparisons of placements.
 
 use super::{Ci, known, rounded};
 use crate::PlaceReport;
@@ -8,89 +8,89 @@ use coretalk_model::{CommandEnd, CpuId, Flag};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One metric of one piece of work on every placement.
+/// One metric of one workload on every placement.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ComparisonDoc {
     /// A workload such as `n-queens:14`, or `command`.
     workload: String,
     metric: String,
-    /// Empty where it is not known.
+    /// Unit of the metric; empty if unknown.
     unit: &'static str,
-    /// `higher` or `lower`.
+    /// Better direction: `higher` or `lower`.
     better: &'static str,
     placements: Vec<ArmDoc>,
-    /// The name of the placement that is better than every other; null where there is none, or no test.
+    /// Name of the placement that is better than all others; null if there is none, or without a test.
     winner: Option<String>,
-    /// `winner`, `same`, `cannot-tell`, or `told` for metrics that are not tested.
+    /// `winner`, `same`, `cannot-tell`, or `told` for metrics without a test.
     verdict: &'static str,
-    /// Why it is `cannot-tell`.
+    /// Reason of `cannot-tell`; null otherwise.
     reason: Option<&'static str>,
-    /// The smallest effect that matters, in percent: what `same` is within.
+    /// Minimum relevant difference in percent, within which the placements are `same`; null for other verdicts.
     within_percent: Option<f64>,
-    /// The runner-up against the winner.
+    /// Difference of the runner-up from the winner in percent; null without a winner.
     delta_percent: Option<f64>,
-    /// The largest of the winner's pairs.
+    /// Largest p-value of the winner's pairs; null without a winner.
     p_value: Option<f64>,
     pairs: Vec<PairDoc>,
 }
 
-/// One placement.
+/// Results of one placement.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ArmDoc {
     name: String,
-    /// In role order.
+    /// CPUs in thread order.
     cpus: Vec<u32>,
-    /// The CPU of each thread; null where threads are not held one by one: commands, work made of processes, `none`.
+    /// CPU of each thread; null if threads are not bound individually: commands, workloads of processes, `none`.
     roles: Option<Vec<u32>>,
-    /// Holds the process as a whole, its threads in any order; null where nothing is bound.
+    /// `taskset` command that binds the whole process, its threads in any order; null if nothing is bound.
     taskset: Option<String>,
+    /// Median of the runs, in `unit`; null without a value.
     median: Option<f64>,
-    /// Null below six runs.
+    /// 95 % interval of the median; null below six runs.
     ci: Option<Ci>,
-    /// Every run, in the order made.
+    /// Value of each run, in execution order.
     runs: Vec<f64>,
-    /// The repetition of each run: runs of one repetition are neighbours in time, and held against each other.
+    /// Repetition of each run; runs of one repetition are adjacent in time and paired.
     repetitions: Vec<u32>,
     flags: Vec<&'static str>,
-    /// Median core clock of the first CPU right after a run.
+    /// Median core clock of the first CPU right after a run, in GHz.
     core_ghz: Option<f64>,
-    /// Of the time that its threads wanted to run, the part in which they had no CPU, as far as was seen; null where the
-    /// system does not say.
+    /// Share of ready time without a CPU, in percent, as far as observed; null if the system does not report it.
     waited_percent: Option<f64>,
-    /// Of the time of its CPUs, the part that other programs took; null where the system does not say.
+    /// Share of the time of its CPUs used by other programs, in percent; null if the system does not report it.
     others_percent: Option<f64>,
-    /// Runs that failed; null where none did.
+    /// Failed runs; null if none failed.
     failed: Option<FailedDoc>,
 }
 
-/// What is known of runs that failed.
+/// Details of failed runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FailedDoc {
-    /// How many did.
+    /// Number of failed runs.
     runs: u32,
-    /// Why the last one did.
+    /// Reason of the last failure.
     reason: String,
-    /// The exit status of the command; null where it had none.
+    /// Exit status of its command; null if it has none.
     exit_status: Option<i32>,
-    /// The signal that ended the command; null where none did.
+    /// Signal that ended its command; null if none did.
     signal: Option<i32>,
 }
 
-/// Two placements against each other.
+/// Difference of two placements.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PairDoc {
     a: String,
     b: String,
-    /// `b / a − 1` in percent; null where values have no ratio.
+    /// `b / a − 1` in percent; null for values without a ratio.
     delta_percent: Option<f64>,
-    /// Null below six repetitions.
+    /// 95 % interval in percent; null below six repetitions.
     ci: Option<Ci>,
-    /// Adjusted over all metrics and pairs of the workload; null where there is no test.
+    /// P-value, adjusted over all metrics and pairs of the workload; null without a test.
     p_value: Option<f64>,
 }
 
 impl ComparisonDoc {
-    /// Every comparison of a run.
+    /// All comparisons of a run.
     pub fn of_all(place: &PlaceReport) -> Vec<ComparisonDoc> {
         place.result.comparisons.iter().map(|comparison| ComparisonDoc::of(place, comparison)).collect()
     }
@@ -174,7 +174,7 @@ impl FailedDoc {
     }
 }
 
-/// As it is: a run of a millisecond has no digits to spare.
+/// The value without rounding: rounding to 0.0001 would lose digits of runs of a millisecond.
 fn exact(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

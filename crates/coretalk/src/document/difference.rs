@@ -1,4 +1,4 @@
-//! Two runs or files against each other, or many in one table.
+//! Comparisons of two runs or files, and tables of several.
 
 use super::{Ci, known, significant};
 use coretalk_model::compare::{
@@ -8,39 +8,38 @@ use coretalk_model::compare::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `differences` are about.
+/// The sides and conditions of `differences`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Compared {
-    /// The first.
+    /// The first side.
     pub a: ComparedSideDoc,
-    /// The second: `faster` and `slower` speak of it.
+    /// The second side, to which `faster` and `slower` refer.
     pub b: ComparedSideDoc,
-    /// The least relative difference that counts.
+    /// Minimum relative difference that counts, in percent.
     pub min_effect_percent: f64,
-    /// Whose levels they are: `reported` by the system, `inferred` from the latencies of both, or `none`: all pairs in one.
+    /// Origin of the levels: `reported` by the system, `inferred` from the latencies of both sides, `none` (all pairs).
     pub levels: &'static str,
-    /// What is held against each other: `pairs`, each against itself; `levels` that mean the same, and no pair against a
-    /// pair; or `nothing`, since nothing is known to mean the same.
+    /// How values correspond: `pairs` (each with itself), `levels` (with the same meaning, no single pairs), `nothing`.
     pub pairing: &'static str,
-    /// Why not every pair is compared with itself, in words; null where it is.
+    /// Why pairs are not compared with themselves, as text; null if they are.
     pub pairing_reason: Option<String>,
-    /// Of each matrix whose levels are all shown to have changed alike, to less than what counts, the one verdict on all
-    /// pairs: then they share one error.
+    /// The single verdict on all pairs, for each matrix whose levels all changed alike to within the minimum relevant
+    /// difference: they then share one error.
     pub together: Vec<DifferenceDoc>,
-    /// Conditions that are known to differ.
+    /// Conditions that differ.
     pub mismatches: Vec<MismatchDoc>,
 }
 
 /// A run or a file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ComparedSideDoc {
-    /// End of the run's id, or name of the file: null without --with-identity, since it may be private.
+    /// End of the run's id, or name of a file; null for a file not given as `NAME=FILE`, unless identity was requested.
     pub name: Option<String>,
-    /// The machine in words.
+    /// Label, scenario or CPU of the machine; format of a file.
     pub machine: String,
-    /// UTC, to the minute; null for a file.
+    /// Start time in UTC, to the minute; null for a file.
     pub started: Option<String>,
-    /// CPUs that it has numbers of.
+    /// Number of CPUs with values.
     pub cpus: usize,
 }
 
@@ -50,62 +49,61 @@ pub struct MismatchDoc {
     what: String,
     a: Option<String>,
     b: Option<String>,
-    /// `warns` or `refuses` (compared all the same by --force).
+    /// `warns`, or `refuses` (compared only with --force).
     weight: &'static str,
 }
 
 impl MismatchDoc {
-    /// A condition that differs.
+    /// Converts a mismatch.
     pub fn of(mismatch: &Mismatch) -> MismatchDoc {
         let Mismatch { what, a, b, weight } = mismatch.clone();
         MismatchDoc { what, a, b, weight: weight.name() }
     }
 }
 
-/// A verdict on a level or a cell.
+/// The verdict on a level or a cell.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct DifferenceDoc {
-    /// What is compared, such as `latency cas`.
+    /// The compared quantity, such as `latency cas`.
     matrix: String,
-    /// A relation, `group-1` and so on, `across`, `all`, or the name of a series; absent for a cell.
+    /// Name of the level: a relation, `group-1` and so on, `across`, `all`, or the name of a series; absent for a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<String>,
-    /// Two CPUs; absent for a level.
+    /// The two CPUs; absent for a level.
     #[serde(skip_serializing_if = "Option::is_none")]
     cell: Option<[u32; 2]>,
-    /// Pairs of the level: those that both sides have, or where no pair is held against a pair those of A (of B, where
-    /// `a` is null); 1 for a cell.
+    /// Number of pairs: those of both sides, or where pairs are not compared individually, those of A (of B if `a` is
+    /// null); 1 for a cell.
     pairs: usize,
-    /// Pairs of B, where no pair is held against a pair; null elsewhere.
+    /// Number of pairs of B where pairs are not compared individually; null otherwise.
     pairs_b: Option<usize>,
-    /// Of A, in `unit` as read; of a level the median. Null where A has nothing that is known to be the same.
+    /// Value of A in `unit` as read, for a level the median; null if A has no counterpart.
     a: Option<f64>,
-    /// Of B, as `a`.
+    /// Value of B, likewise.
     b: Option<f64>,
     unit: String,
-    /// What `shift_percent` is a shift of: `cycles`, or `as-read` where a side does not know its core clock.
+    /// Unit of the shift: `cycles`, or `as-read` if the core clock of a side is unknown.
     basis: &'static str,
+    /// B ÷ A − 1 in percent.
     shift_percent: Option<f64>,
-    /// 95 % interval of the shift in percent; null where nothing is known of the error.
+    /// 95 % interval of the shift in percent; null if the error is unknown.
     ci: Option<Ci>,
-    /// p-value corrected for all levels, or all cells, of the comparison.
+    /// P-value corrected for all levels, or all cells, of the comparison.
     q_value: Option<f64>,
     /// `faster`, `slower`, `same` or `cannot-tell`.
     verdict: &'static str,
-    /// The difference is shown to stay within ± this; null where nothing is known of the error.
+    /// Bound on the difference in percent, in either direction; null if the error is unknown.
     within_percent: Option<f64>,
-    /// The least difference that counts here.
+    /// Minimum difference that counts here, in percent.
     least_percent: Option<f64>,
-    /// Whether a cell is shown to have changed by another factor than its level; absent for a level.
+    /// Whether the shift of a cell differs significantly from that of its level; absent for a level.
     #[serde(skip_serializing_if = "Option::is_none")]
     departs: Option<bool>,
-    /// Why it cannot be told, where more is known than that the interval is too wide; or what shows that it is the same,
-    /// where no interval does.
+    /// Why the verdict is `cannot-tell`, unless only the interval is too wide; or why it is `same` without an interval.
     reason: Option<&'static str>,
 }
 
 impl DifferenceDoc {
-    /// Levels, then cells of pairs.
     pub(super) fn of_dataset(dataset: &DatasetComparison) -> Vec<DifferenceDoc> {
         let levels = dataset.levels.iter().map(|level| DifferenceDoc {
             level: Some(level.level.clone()),
@@ -126,7 +124,7 @@ impl DifferenceDoc {
         levels.chain(alone).chain(cells).collect()
     }
 
-    /// The verdicts on all pairs, where levels changed alike.
+    /// The verdicts on all pairs of matrices whose levels changed alike.
     pub fn of_all_alike(comparison: &Comparison) -> Vec<DifferenceDoc> {
         let of = |dataset: &DatasetComparison| {
             Some(DifferenceDoc {
@@ -138,7 +136,6 @@ impl DifferenceDoc {
         comparison.datasets.iter().filter_map(of).collect()
     }
 
-    /// A level that has nothing to be held against.
     fn of_alone(dataset: &DatasetComparison, level: &LevelAlone) -> DifferenceDoc {
         let median = significant(level.median);
         let (a, b) = if level.of == Letter::A { (median, None) } else { (None, median) };
@@ -185,17 +182,17 @@ fn basis_name(basis: Basis) -> &'static str {
     }
 }
 
-/// One dataset of a run or a file, such as `latency cas`, group by group. It describes and judges nothing.
+/// Medians by group of one dataset of a run or file, such as `latency cas`, without a verdict.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OverviewDoc {
-    /// Position of the run or file on the command line, from 0.
+    /// Index of the run or file on the command line, from 0.
     side: usize,
     #[serde(flatten)]
     of: ComparedSideDoc,
-    /// What the numbers are, such as `latency cas`.
+    /// The quantity, such as `latency cas`.
     matrix: String,
     unit: String,
-    /// The code that ran; null where it is not known.
+    /// The timed loop; null if unknown.
     kernel: Option<String>,
     groups: Vec<GroupDoc>,
 }
@@ -203,23 +200,24 @@ pub struct OverviewDoc {
 /// The pairs of one group.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GroupDoc {
-    /// A relation, `group-1` and so on, `across`, `all`, or the name of a series.
+    /// Name of the level on this side: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
     group: String,
-    /// Where it stands beside others: a relation, `groups-of-2`, `larger-groups-1` and so on, `across`, `all`, or the
-    /// name of a series; where not all of a name are known to mean the same, each kind apart: `across-kind-1`. `group-1`
-    /// may be threads of a core on one machine and a die on the next.
+    /// Column of the table, with the same meaning on all sides: a relation, `groups-of-2`, `larger-groups-1` and so on,
+    /// `across`, `all`, or the name of a series, with a suffix such as `-kind-1` where a name has several meanings.
+    /// `group` has no common meaning: `group-1` may be the threads of a core on one machine and a die on another.
     column: String,
-    /// CPUs in each group that the latencies show, fewest first; empty for other levels.
+    /// Sizes of the inferred groups, ascending; empty for other levels.
     sizes: Vec<usize>,
+    /// Number of pairs.
     pairs: usize,
-    /// Over the pairs.
+    /// Median over the pairs.
     median: Option<f64>,
-    /// The 5th and 95th percentile of the pairs: the spread of the machine, no error.
+    /// The 5th and 95th percentile of the pairs: the spread of the machine, not an error.
     range: Option<[f64; 2]>,
 }
 
 impl OverviewDoc {
-    /// Every row of a table. `side` describes the run or file at a position.
+    /// All rows of a table. `side` describes the run or file at an index.
     pub fn of_all(table: &Overview, side: impl Fn(usize) -> ComparedSideDoc) -> Vec<OverviewDoc> {
         let of = |row: &OverviewRow| OverviewDoc {
             side: row.side,

@@ -1,4 +1,4 @@
-//! The environment block.
+//! The environment of a measurement.
 
 use super::{Identity, known};
 use coretalk_model::environment::{Atomics, BuildFacts};
@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a run was measured under. Null is unknown.
+/// Conditions of a measurement. Null is unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EnvironmentDoc {
     pub(crate) label: Option<String>,
-    /// Private: null unless identity was asked for.
+    /// Host name; private, null unless identity was requested.
     pub(crate) host: Option<String>,
-    /// Scenario of a simulated machine.
+    /// Scenario of a simulated machine; null on real machines.
     pub(crate) simulated: Option<String>,
     pub(crate) cpu_model: Option<String>,
     pub(crate) microcode: Option<String>,
@@ -22,73 +22,81 @@ pub struct EnvironmentDoc {
     pub(crate) arch: Option<String>,
     pub(crate) mitigations: BTreeMap<String, String>,
     pub(crate) memory_bytes: Option<u64>,
+    /// Actual page size of the measured lines.
     pub(crate) page_bytes: Option<u64>,
     pub(crate) governor: Option<String>,
     pub(crate) frequency_driver: Option<String>,
     pub(crate) boost: Option<bool>,
     pub(crate) idle_driver: Option<String>,
-    /// Null where nothing points to one: see `bare_metal`.
+    /// Name of the hypervisor; null without evidence of one (see `bare_metal`).
     pub(crate) hypervisor: Option<String>,
-    /// Whether nothing stands between the system and the hardware; null where nothing says so.
+    /// Whether the system runs directly on hardware; null without evidence.
     pub(crate) bare_metal: Option<bool>,
-    /// What says so.
+    /// Evidence for `hypervisor` and `bare_metal`, as a sentence.
     pub(crate) platform_evidence: Option<String>,
-    /// What executes every instruction in place of a processor; null where nothing points to one.
+    /// Name of an emulator that executes every instruction; null without evidence of one.
     pub(crate) emulator: Option<String>,
-    /// How compare-and-swap is executed on aarch64: `lse` or `ll-sc`; null elsewhere.
+    /// Implementation of compare-and-swap on aarch64, `lse` or `ll-sc`; null on other architectures.
     pub(crate) atomics: Option<&'static str>,
     pub(crate) libc: Option<String>,
     pub(crate) clock: ClockDoc,
-    /// CPUs that the kernel keeps from its scheduler, as a list; empty where there are none.
+    /// CPUs isolated from the scheduler, as a CPU list; empty if there are none.
     pub(crate) isolated: String,
     pub(crate) load_1min: Option<f64>,
-    /// Share of the CPUs that other programs took while this was measured, 0 to 1.
+    /// Share of the CPUs used by other programs during the measurement, 0 to 1, in the segment where it was largest.
     pub(crate) others_share: Option<f64>,
-    /// What the CPU quota of the control group did while this was measured; `null` where no group counts it.
+    /// Throttling by the CPU quota of the control group during the measurement; null if no group counts it.
     pub(crate) throttled: Option<ThrottledDoc>,
     pub(crate) compiler: Option<String>,
-    /// Profile, optimisation, target and its features in one line.
+    /// Build profile, optimisation, target and target features in one line.
     pub(crate) build: Option<String>,
-    /// How the tool was built; null where simulated, and in runs of tools that did not say.
+    /// How the tool was built; null on simulated machines, and in runs of versions that did not record it.
     pub(crate) build_facts: Option<BuildDoc>,
-    /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
+    /// Libraries whose queues and locks are measured, and the allocator, with their versions; empty if simulated.
     pub(crate) libraries: BTreeMap<String, String>,
-    /// Runtimes in other languages that took part (`java`), with their versions.
+    /// Runtimes of other languages that took part (`java`), with their versions.
     pub(crate) runtimes: BTreeMap<String, String>,
+    /// Granted priority: `nice -20`, `fifo 50`, `normal` and so on.
     pub(crate) priority: Option<String>,
-    /// What only the user knows.
+    /// Facts stated by the user with `--note`.
     pub(crate) notes: BTreeMap<String, String>,
     pub(crate) doctor: Vec<FindingDoc>,
 }
 
-/// The clock that measured.
+/// The measuring clock. Null is unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClockDoc {
     pub(crate) source: Option<String>,
+    /// Ticks per second.
     pub(crate) hz: Option<f64>,
+    /// Bound on the relative error of `hz`, in parts per million.
     pub(crate) hz_error_ppm: Option<f64>,
+    /// Median cost of a start and a stop read, in nanoseconds.
     pub(crate) cost_ns: Option<f64>,
+    /// Smallest observed step, in nanoseconds.
     pub(crate) step_ns: Option<f64>,
+    /// Whether the counter has a constant rate in every power state.
     pub(crate) invariant: Option<bool>,
     pub(crate) kernel_source: Option<String>,
+    /// Cost of one wait hint (PAUSE, YIELD), in nanoseconds.
     pub(crate) hint_ns: Option<f64>,
     pub(crate) hint_cycles: Option<f64>,
 }
 
-/// How the tool was built; its version, compiler and C library stand beside it. Null is unknown.
+/// How the tool was built, except version, compiler and C library. Null is unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BuildDoc {
     /// Target triple.
     pub(crate) target: String,
-    /// With the C library: `static` or `dynamic`.
+    /// Linking of the C library: `static` or `dynamic`.
     pub(crate) linking: &'static str,
-    /// Features of the target that code may use.
+    /// Target features that code may use.
     pub(crate) features: Vec<String>,
-    /// `debug`, `release` or `dist`.
+    /// Build profile: `debug`, `release` or `dist`.
     pub(crate) profile: String,
-    /// Of the crate that measures.
+    /// Optimisation level of the measuring crate.
     pub(crate) opt_level: String,
-    /// With `-dirty` where files differed from it.
+    /// Commit of the sources, with `-dirty` if files differed from it.
     pub(crate) commit: Option<String>,
     /// Day of the last change of the lock file.
     pub(crate) lock_date: Option<String>,
@@ -103,24 +111,27 @@ impl BuildDoc {
     }
 }
 
-/// One check of `doctor`, or of `selftest`.
+/// One check of `doctor` or `selftest`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FindingDoc {
+    /// Stable name of the check.
     id: String,
     /// `ok`, `cannot-tell`, `warn` or `fail`.
     verdict: &'static str,
+    /// The finding and its effect on numbers, as a sentence.
     text: String,
+    /// Command that fixes it; null if there is none.
     fix: Option<String>,
 }
 
-/// What a CPU quota did.
+/// Throttling by a CPU quota.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ThrottledDoc {
-    /// Periods in which the process was stopped.
+    /// Number of periods in which the process was stopped.
     pub(crate) times: u64,
-    /// For how long, in seconds, summed over CPUs.
+    /// Stopped time in seconds, summed over CPUs; null if not reported.
     pub(crate) seconds: Option<f64>,
-    /// When it was first seen, in seconds since that part of the run began.
+    /// Earliest possible start, in seconds since the start of that part of the run.
     pub(crate) from_s: Option<f64>,
 }
 

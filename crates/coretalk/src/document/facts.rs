@@ -1,5 +1,4 @@
-//! Documents of the commands that say something about the machine and the tool, and of imported matrices: no run, so the
-//! block `run` is null.
+//! Documents about the machine or the tool and of imported matrices. They have no run, so `run` is null.
 
 use super::matrix::{Plain, PlainMatrix};
 use super::{
@@ -19,15 +18,15 @@ use serde::Serialize;
 /// One kernel that can be measured.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ProbeDoc {
-    /// Its probe.
+    /// The probe of the kernel.
     pub probe: String,
-    /// The stable name of the kernel.
+    /// Stable name of the kernel.
     pub kernel: String,
-    /// Unit of its result.
+    /// Unit of the result.
     pub unit: String,
-    /// The question that the probe answers.
+    /// Question that the probe answers.
     pub question: String,
-    /// The machine code of the timed loop; null unless asked for.
+    /// Machine code of the timed loop; null unless requested.
     pub asm: Option<Vec<AsmDoc>>,
 }
 
@@ -39,24 +38,28 @@ pub struct AsmDoc {
     lines: Vec<String>,
 }
 
-/// What would be measured and how long it takes.
+/// A planned measurement.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PlanDoc {
+    /// Number of pairs of the map.
     pairs: u64,
+    /// Number of pairs by relation.
     relations: Vec<PlannedPairsDoc>,
-    /// Passes that every pair gets, and the most that a wide one can get.
+    /// Minimum passes of every pair, and maximum passes of a pair with a wide interval.
     passes: [u32; 2],
     rounds_per_pass: u64,
-    /// Pairs at the same time.
+    /// Number of concurrent pairs.
     parallel: u32,
     kernels: Vec<String>,
+    /// Expected machine time in seconds.
     machine_time_s: f64,
-    /// What the expectation rests on, in words.
+    /// Basis of the prediction, as text.
     basis: String,
+    /// Expected size of the run file.
     file_bytes: u64,
 }
 
-/// Pairs of a relation.
+/// Number of pairs of one relation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PlannedPairsDoc {
     relation: &'static str,
@@ -64,14 +67,14 @@ pub struct PlannedPairsDoc {
 }
 
 impl AsmDoc {
-    /// A block of machine code.
+    /// Converts a block of machine code.
     pub fn of(block: AsmBlock) -> AsmDoc {
         AsmDoc { symbol: block.symbol, lines: block.lines }
     }
 }
 
 impl<'a> Document<'a> {
-    /// What a machine says of itself, with what `doctor` found, where it was asked.
+    /// Creates the document of a machine, with the findings of `doctor` if it was asked.
     pub fn of_machine(machine: &dyn Machine, findings: &[DoctorFinding], identity: Identity) -> Document<'a> {
         let topology = machine.topology();
         let cpus = topology.order(topology.cpus());
@@ -82,7 +85,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The structure of a machine, a run or a file, with the environment of the former two.
+    /// Creates the document of the structure of a machine, run or file; a file has no environment.
     pub fn of_topology(
         view: &StructureView<'_>,
         environment: Option<&Environment>,
@@ -96,7 +99,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Where threads should run, with the environment of the machine or the run that this rests on.
+    /// Creates the document of an advice, with the environment of its machine or run.
     pub fn of_advice(
         view: &AdviceView,
         environment: Option<&Environment>,
@@ -111,7 +114,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// What is known of the clock: its facts, the cost of reading it as a series, the offsets between CPUs as a matrix.
+    /// Creates the document of the clock: facts, cost of a read as a series, and offsets between CPUs as a matrix.
     pub fn of_clock(environment: &Environment, view: &ClockView, identity: Identity) -> Document<'a> {
         let environment = Environment { clock: view.facts.clone(), ..environment.clone() };
         let bounds = |[low, high]: [f64; 2]| Plain { value: (low + high) / 2.0, bounds: Some([low, high]) };
@@ -135,12 +138,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// What can be measured.
+    /// Creates the document of the available kernels.
     pub fn of_probes(probes: Vec<ProbeDoc>) -> Document<'a> {
         Document { probes, ..Document::empty() }
     }
 
-    /// What would be measured on a machine.
+    /// Creates the document of a planned measurement.
     pub fn of_plan(
         plan: &PlanReport,
         machine: &dyn Machine,
@@ -169,7 +172,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Somebody else's matrices: values as they stand in the file, without intervals.
+    /// Creates the document of imported matrices: values as in the file, without intervals.
     pub fn of_imported<'m>(imported: impl Iterator<Item = &'m ImportedMatrix>) -> Document<'a> {
         let matrix = |imported: &ImportedMatrix| {
             let mut parameters = vec![("format", imported.format.to_string())];
@@ -189,14 +192,13 @@ impl<'a> Document<'a> {
         Document { matrices: imported.map(matrix).collect(), ..Document::empty() }
     }
 
-    /// The same with the structure that its latencies show.
+    /// Adds the structure inferred from the latencies.
     pub fn with_structure(self, view: &StructureView<'_>) -> Document<'a> {
         Document { topology: Some(TopologyDoc::of_view(view)), ..self }
     }
 }
 
 impl SeriesDoc<'_> {
-    /// The cost of a start-stop pair of reads; `None` where it was not measured.
     fn of_clock(view: &ClockView) -> Option<Self> {
         let counts: Vec<(u64, u64)> =
             view.cost.iter().map(|&(ns, count)| ((ns * 1e3).round().max(0.0) as u64, count)).collect();

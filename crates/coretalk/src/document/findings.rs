@@ -1,4 +1,4 @@
-//! [`RunFindingDoc`]: what a run shows, from the same findings as the first line of its screen.
+//! [`RunFindingDoc`]: the findings of a run, the same as in the first line of its screen.
 
 mod maps;
 
@@ -20,58 +20,58 @@ use std::collections::BTreeMap;
 
 type Parameters = BTreeMap<String, ValueDoc<'static>>;
 
-/// What a map or the trials of a probe show.
+/// A conclusion from a map or from the trials of a probe.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct RunFindingDoc {
-    /// Of a map `levels`, `moving-levels` (of a machine that moved between levels) or `tail`; of trials `ranking`, `padding`,
-    /// `idle-gaps`, `rate-limit` (its rates are in `knees`), `batches` (the gains are in `batches`) or `noise`.
+    /// For a map `levels`, `moving-levels` (the machine moved between levels) or `tail`; for trials `ranking`,
+    /// `padding`, `idle-gaps`, `rate-limit` (its rates are in `knees`), `batches` (its gains are in `batches`) or
+    /// `noise`.
     kind: &'static str,
-    /// Whose trials these are; of maps `latency`.
+    /// The probe of the trials; `latency` for a map.
     probe: String,
-    /// What `value` is, as in `series`.
+    /// Quantity of `value`, as in `series`.
     quantity: &'static str,
-    /// What it is counted in; empty where it has no unit.
+    /// Unit of `value`; empty if it has none.
     unit: String,
-    /// Parameters that all subjects share; of `padding` the distance that its verdict names.
+    /// Parameters common to all subjects; for `padding`, the distance that the verdict refers to.
     condition: Parameters,
-    /// CPUs in role order that all subjects share, or that stand for pairs of their relation; null where the run has no other
-    /// or the subjects name them.
+    /// CPUs common to all subjects, in role order, possibly as representatives of their relation; null if no others
+    /// were measured or subjects have their own.
     placement: Option<Vec<u32>>,
-    /// Of `ranking`: `single`, `alike`, `ordered`, `cannot-tell`. Of `padding`: `to`, `more-than`, `needless`, `unknown`. Of
-    /// `idle-gaps`: `alike`, `different`, `unknown`. Of `rate-limit`: `between`, `unclear`, `not-reached`, `below`,
-    /// `time-slices`, `unknown`. Of `batches`: `gain`, `not-shown`, `unknown`. Of `noise`: `lossy`, `stalled`, `disturbed`,
-    /// `quiet`, `alike`, `unknown`. Of `levels`: `different`, `alike` (near and far), `one-level`, `spread` (the median
-    /// represents none of the pairs), `kinds` (of cores). Of `moving-levels` and `tail`: `different`.
+    /// `ranking`: `single`, `alike`, `ordered`, `cannot-tell`. `padding`: `to`, `more-than`, `needless`, `unknown`.
+    /// `idle-gaps`: `alike`, `different`, `unknown`. `rate-limit`: `between`, `unclear`, `not-reached`, `below`,
+    /// `time-slices`, `unknown`. `batches`: `gain`, `not-shown`, `unknown`. `noise`: `lossy`, `stalled`, `disturbed`,
+    /// `quiet`, `alike`, `unknown`. `levels`: `different`, `alike` (near and far), `one-level`, `spread` (the median
+    /// represents no pair), `kinds` (of cores). `moving-levels` and `tail`: `different`.
     verdict: &'static str,
-    /// Why it should not be trusted: of maps `moving-levels`, `most-pairs-doubtful`; of trials `several-levels`, of which the
-    /// numbers are those of the most frequent one; null without a doubt.
+    /// Reason for doubt: for maps `moving-levels`, `most-pairs-doubtful`; for trials `several-levels` (the numbers are
+    /// those of the most frequent one); null without a doubt.
     doubt: Option<&'static str>,
-    /// What is compared, in the order of the finding.
+    /// The compared subjects, in the order of the finding.
     subjects: Vec<SubjectDoc>,
 }
 
 /// One subject of a finding.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct SubjectDoc {
-    /// A queue, a lock, a relation of a map or of pairs; null where CPUs or parameters name it.
+    /// Name of a queue, a lock or a relation; null if CPUs or parameters identify the subject.
     name: Option<String>,
-    /// Its own parameters.
+    /// Parameters of this subject.
     parameters: Parameters,
-    /// Its own CPUs; null where it has none.
+    /// CPUs of this subject, in role order; null if it has none of its own.
     placement: Option<Vec<u32>>,
-    /// The number; null where it has none.
+    /// Value in the unit of the finding; null if unknown.
     value: Option<f64>,
-    /// Its 95 % interval; null where there is none.
+    /// 95 % interval of the value; null if unknown.
     ci: Option<Ci>,
-    /// `best`, `like-best`, `worst`, `like-worst`, `may-be-best`; `least` and `largest` slowdown; CPUs to `use` and to `avoid`; the `usual`,
-    /// `slowest` and `fastest` level, or the `p99.9` and the `slowest` hop (`events` of `parameters` are at or beyond it);
-    /// of a subject outside the order why: `bound`, `wrong-answer`, `time-slices`, `unclaimed`, `too-few-passes`, `elsewhere`,
-    /// `other-quantity`, `no-result`; null for others.
+    /// Rank `best`, `like-best`, `worst`, `like-worst`, `may-be-best`; `least` and `largest` slowdown; CPUs to `use`
+    /// and to `avoid`; the `usual`, `slowest` and `fastest` level; the `p99.9` and the `slowest` hop (`events` in
+    /// `parameters` are at or beyond it). For a subject outside the order the reason: `bound`, `wrong-answer`,
+    /// `time-slices`, `unclaimed`, `too-few-passes`, `elsewhere`, `other-quantity`, `no-result`. Null for others.
     standing: Option<&'static str>,
 }
 
 impl RunFindingDoc {
-    /// Of each map, then of each probe in the order of the run.
     pub(super) fn all(report: &RunReport) -> Vec<RunFindingDoc> {
         let of_series = report.series.iter().flat_map(|series| RunFindingDoc::of_series(report, series));
         RunFindingDoc::of_maps(report).into_iter().chain(of_series).collect()
@@ -253,7 +253,7 @@ impl SubjectDoc {
         SubjectDoc { value: significant(estimate.point), ci: ci(estimate), ..self }
     }
 
-    /// The least and the largest slowdown of a relation, or its first pair alone.
+    /// The smallest and the largest slowdown of a relation, or only its first pair without slowdowns.
     fn of_relation(of: &PaddedRelation<'_>) -> Vec<SubjectDoc> {
         let on = |placement: &[CpuId]| SubjectDoc {
             name: Some(of.relation.name().to_owned()),

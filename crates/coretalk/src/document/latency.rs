@@ -1,4 +1,4 @@
-//! What a latency run holds beside its maps: the ladder, and what the machine did while it was watched.
+//! Results of a latency run outside its maps: the ladder, and states of the machine over time.
 
 use super::{Ci, ci, known, rounded};
 use crate::reasons::Worded;
@@ -7,22 +7,26 @@ use coretalk_model::latency::{LadderRow, StateWatch};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// A step under a relation.
+/// One ladder step for the pairs of one relation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LadderDoc {
+    /// The relation of the pairs.
     relation: &'static str,
-    /// Kinds of the two cores, the faster first; null on a machine with one kind.
+    /// Kinds of the two cores, the faster first; null on machines with one kind.
     classes: Option<[String; 2]>,
-    /// A protocol, or `as:` and a tool.
+    /// A protocol, or `as:` and the name of a tool.
     step: String,
     kernel: String,
+    /// Median over representative pairs of the half round trip; null without a value.
     median: Option<f64>,
+    /// 95 % interval of the median.
     ci: Option<Ci>,
     /// Lowest and highest pair.
     range: Option<Ci>,
     unit: &'static str,
+    /// Number of representative pairs.
     pairs: u32,
-    /// Why there is no value: no visit was made in the state of the machine that the headline is from.
+    /// Why there is no value: no visit was made in the machine state of the headline.
     reason: Option<String>,
 }
 
@@ -46,28 +50,31 @@ impl LadderDoc {
 /// States of the machine over time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WatchDoc<'a> {
+    /// Time from the first to the last pass that shows states, in seconds, summed over segments.
     watched_s: f64,
-    /// Share of the cells that changed state.
+    /// Share of the cells that changed state, 0 to 1.
     cells_changed: Option<f64>,
-    /// By falling share; one means that the machine held still.
+    /// States by descending share; a single one if the machine did not change.
     states: Vec<WatchedStateDoc>,
-    /// For one pair: seconds, half round trip in ns, index of the state; in time order.
+    /// For one pair, the passes in time order: seconds, half round trip in ns, index of the state.
     #[schemars(with = "Vec<(f64, f64, u8)>")]
     line: Line<'a>,
 }
 
-/// A state.
+/// One state of the machine.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WatchedStateDoc {
     /// Share of the passes, 0 to 1.
     share: Option<f64>,
+    /// Number of times the machine entered the state.
     visits: u32,
+    /// Longest stay in the state, in seconds.
     longest_s: f64,
-    /// For one pair; the headline's first.
+    /// Half round trips in the state by kernel, for one pair; the kernel of the headline first.
     kernels: Vec<WatchedKernelDoc>,
 }
 
-/// A kernel in a state.
+/// Half round trip of one kernel in one state.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WatchedKernelDoc {
     kernel: String,

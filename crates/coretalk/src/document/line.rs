@@ -1,4 +1,4 @@
-//! One line of `jsonl` for each trial as it completes.
+//! Lines of `jsonl`: one for each trial or pass, written when it completes.
 
 use super::{PercentilesDoc, known, write_json};
 use coretalk_measure::session::RecordedRound;
@@ -18,16 +18,16 @@ struct TrialLine<'a> {
     pass: u32,
     from: Option<u32>,
     to: Option<u32>,
-    /// On the machine's time line of this segment; null where the trial failed.
+    /// Start time in this segment in seconds; null if the trial failed.
     started_s: Option<f64>,
     core_ghz: Option<f64>,
     spans: Vec<SpanLine<'a>>,
     flags: Vec<&'static str>,
-    /// Why there is no value.
+    /// Reason of a failure.
     reason: Option<String>,
 }
 
-/// One kernel on the lines of one home.
+/// Result of one kernel on the cache lines of one home.
 #[derive(Debug, Serialize)]
 struct SpanLine<'a> {
     kernel: &'a str,
@@ -47,8 +47,8 @@ fn line(value: &impl Serialize) -> io::Result<String> {
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 
-/// The line of one trial of a round that was just made, without a line end. `cells` as
-/// [`cells`](coretalk_model::latency::cells) lists them.
+/// Formats the line of one completed trial of a round, without a line end. `cells` is in the order of
+/// [`cells`](coretalk_model::latency::cells).
 pub fn trial_line(
     round: &RecordedRound,
     trial: &RecordedTrial,
@@ -92,24 +92,24 @@ struct PassLine<'a> {
     schema: &'static str,
     segment: u32,
     pass: u32,
-    /// The id of the trial: the same in every run that asks for it.
+    /// Id of the trial, the same in every run that measures it.
     trial: String,
     probe: &'a str,
     parameters: &'a Parameters,
     placement: Vec<u32>,
-    /// On the machine's time line of this segment; null where the pass failed.
+    /// Start time in this segment in seconds; null if the pass failed.
     started_s: Option<f64>,
     elapsed_s: Option<f64>,
-    /// Trials made at the same time; 0 is alone.
+    /// Number of concurrent trials; 0 if alone.
     company: u32,
-    /// CAS without pause between its CPUs before and after, in nanoseconds; null where it was not timed.
+    /// CAS without pause between its CPUs, before and after, in nanoseconds; null if not timed.
     cas_ns: Option<[f32; 2]>,
     values: BTreeMap<&'a str, Option<f64>>,
     counts: BTreeMap<&'a str, u64>,
-    /// Percentiles in nanoseconds and the number of events, by distribution.
+    /// Percentiles in nanoseconds and number of events, by distribution.
     distributions: BTreeMap<&'a str, DistributionLine>,
     flags: Vec<&'static str>,
-    /// Why there is no value.
+    /// Reason of a failure.
     reason: Option<String>,
 }
 
@@ -119,10 +119,10 @@ struct DistributionLine {
     percentiles: PercentilesDoc,
 }
 
-/// The line of one pass of a series, without a line end. `trials` as the settings list them.
+/// Formats the line of one pass of a series, without a line end. `trials` is in the order of the settings.
 ///
 /// # Errors
-/// Those of the serializer; there are none for such lines.
+/// Errors of the serializer; none occur for such lines.
 pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> io::Result<String> {
     let nothing = PassOutcome::default();
     let (spec, outcome) = (trials.get(entry.trial as usize), entry.outcome.as_ref());

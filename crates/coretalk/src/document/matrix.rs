@@ -1,4 +1,4 @@
-//! A matrix and its cells.
+//! Matrices and their cells.
 
 mod columns;
 
@@ -21,67 +21,69 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A square table of pairs.
+/// A square matrix of CPU pairs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MatrixDoc<'a> {
-    /// `latency`, `queue`, `clock`, or `imported`.
+    /// Probe: `latency`, `queue`, `clock` or `imported`.
     pub(crate) probe: &'static str,
-    /// Null for another tool's numbers and for offsets of clocks.
+    /// Protocol; null for numbers of other tools, queues and clock offsets.
     pub(crate) protocol: Option<&'static str>,
     pub(crate) kernel: String,
-    /// `serial` or `parallel`; null where it is not known.
+    /// `serial` or `parallel`; null if unknown.
     pub(crate) regime: Option<&'static str>,
     pub(crate) parameters: BTreeMap<&'static str, ValueDoc<'a>>,
-    /// `half_round_trip`, `read`, `one_way_variation`, `throughput` from producer to consumer (the diagonal is one
-    /// CPU), `as_printed` by another tool, or `clock_offset`: how far the counter of `from` is ahead of that of `to`, with its bounds as `ci`.
+    /// `half_round_trip`, `read`, `one_way_variation`, `throughput` from producer to consumer (both on one CPU on the
+    /// diagonal), `as_printed` by another tool, or `clock_offset`: lead of the counter of `from` over that of `to`,
+    /// with its bounds as `ci`.
     pub(crate) quantity: &'static str,
     pub(crate) unit: &'static str,
-    /// One cell for each unordered pair, `from` before `to` in `cpus` order.
+    /// Whether there is one cell per unordered pair, with `from` before `to` in the order of `cpus`.
     symmetric: bool,
-    /// What the equivalence gate said; empty where pairs were measured one at a time.
+    /// Results of the equivalence gate, which compares parallel with serial passes; empty if all were serial.
     gate: Vec<GateDoc>,
+    /// CPU numbers in matrix order.
     cpus: Vec<u32>,
     #[schemars(with = "Vec<CellDoc<'static>>")]
     cells: CellList<'a>,
 }
 
-/// What the equivalence gate said about a relation.
+/// Result of the equivalence gate for one relation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct GateDoc {
     relation: &'static str,
-    /// Pairs at the same time in the end.
+    /// Number of concurrent pairs in the end.
     pairs: u32,
-    /// Shift of parallel against serial; 0.01 is 1 % more: slower, or of a throughput faster.
+    /// Relative shift of parallel against serial values: 0.01 is 1 % more, which is slower, or faster for a throughput.
     bias: Option<f64>,
-    /// Its 90 % interval.
+    /// 90 % interval of `bias`.
     ci: Option<Ci>,
     cells: u32,
+    /// Whether parallel values are shown to be equivalent to serial ones.
     equivalent: bool,
 }
 
-/// The cells of a matrix, translated one by one as they are written.
+/// The cells of a matrix, converted one by one while they are written.
 #[derive(Debug)]
 pub enum CellList<'a> {
-    /// Of a map.
+    /// Cells of a map.
     Map(&'a Matrix<Cell>),
-    /// Of an imitation.
+    /// Cells of an imitated tool.
     Imitated(&'a Matrix<Result<ImitatedCell, MissingReason>>),
-    /// Bare values.
+    /// Values without details.
     Plain(Matrix<Option<Plain>>),
-    /// Left out: they stand elsewhere.
+    /// Left out, because they are written elsewhere.
     Elsewhere,
-    /// Of a queue: those that were measured.
+    /// Measured cells of a queue.
     Queue(Vec<QueueCell<'a>>),
 }
 
-/// A value of which no more is known than perhaps its bounds.
+/// A value without details, possibly with bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plain {
     pub value: f64,
     pub bounds: Option<Ci>,
 }
 
-/// A matrix of bare values with what it is.
 #[derive(Debug)]
 pub(super) struct PlainMatrix {
     pub probe: &'static str,
@@ -92,44 +94,48 @@ pub(super) struct PlainMatrix {
     pub cells: Matrix<Option<Plain>>,
 }
 
-/// One pair.
+/// One pair of CPUs.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct CellDoc<'a> {
     from: u32,
     to: u32,
-    /// In the matrix's unit as read: that of the largest state. Null where not measured.
+    /// Value in the unit of the matrix, as read, in the most frequent state; null if not measured.
     median: Option<f64>,
-    /// 95 % interval.
+    /// 95 % interval of `median`.
     ci: Option<Ci>,
-    /// The same in core cycles; null where the core clock could not be measured.
+    /// `median` in core cycles; null if the core clock could not be measured.
     cycles: Option<CyclesDoc>,
+    /// Median core clock over passes, in GHz.
     core_ghz: Option<f64>,
-    /// Fastest batch.
+    /// Fastest batch: a lower bound.
     min: Option<f64>,
-    /// Batches kept; of a queue, messages.
+    /// Number of batches kept; for a queue, number of messages.
     n: u64,
-    /// Batches dropped as gaps.
+    /// Number of batches dropped as stalls.
     dropped: u64,
     passes: u32,
-    /// Node of the lines of the headline; null where not measured.
+    /// NUMA node of the cache lines of the headline; null if not measured.
     home: Option<u32>,
+    /// Worse home ÷ better home, if the CPUs are on different nodes.
     home_penalty: Option<f64>,
+    /// p90 ÷ p10 over cache lines, median over passes.
     line_spread: Option<f64>,
-    /// Plateaus by falling share; empty where the machine held still.
+    /// States by descending share; empty if there is only one.
     states: Vec<StateDoc>,
-    /// `A` to `D`.
+    /// Reliability, `A` to `D`.
     grade: Option<String>,
-    /// Kebab-case.
+    /// Names of flags, in kebab case.
     flags: Vec<&'static str>,
+    /// The gravest doubt, or why there is no value.
     reason: Option<Cow<'a, str>>,
-    /// ± of another tool, where it prints one.
+    /// Spread (±) as printed by another tool; null if it prints none.
     spread: Option<f64>,
-    /// Of a queue of a runtime in another language; null elsewhere.
+    /// Additional results of a queue of a runtime of another language; null otherwise.
     runtime: Option<RuntimeDoc>,
-    /// Of a queue only.
+    /// Additional results of a queue.
     #[serde(flatten)]
     queue: Option<QueueCellDoc>,
-    /// Time slices are what was measured: the value says nothing about the pair, and no map shows it.
+    /// Whether the cell measured the scheduler quantum: the value does not describe the pair, and maps leave it out.
     #[serde(skip)]
     slices: bool,
 }
@@ -141,7 +147,7 @@ pub struct CyclesDoc {
     ci: Option<Ci>,
 }
 
-/// A plateau.
+/// One state of a cell.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StateDoc {
     /// Share of the passes, 0 to 1.
@@ -180,7 +186,7 @@ impl<'a> MatrixDoc<'a> {
         }
     }
 
-    /// What tells it from others of its probe.
+    /// The parameters that distinguish it from other matrices of its probe.
     pub(crate) fn parameters(&self) -> Parameters {
         let named = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
         Parameters(named.collect())
@@ -251,7 +257,6 @@ impl MatrixDoc<'_> {
     }
 }
 
-/// How many pairs were measured at the same time at most, where several were.
 fn parallel_pairs(regime: &Regime) -> Option<(&'static str, ValueDoc<'static>)> {
     let Regime::Parallel { pairs, .. } = regime else { return None };
     Some(("parallel_pairs", ValueDoc::Text(pairs.to_string().into())))
@@ -266,7 +271,7 @@ impl GateDoc {
     }
 
     fn of(outcome: &GateOutcome) -> GateDoc {
-        // Two one-sided tests at 5 % are an interval of 90 %; where no cell was measured both ways there is none.
+        // Two one-sided tests at 5 % correspond to a 90 % interval; there is none if no cell was measured both ways.
         let Estimate { point, low, high, confidence, .. } = outcome.bias;
         let [point, low, high] = [point, low, high].map(|end| known(end).filter(|_| confidence > 0.0));
         GateDoc {
@@ -281,7 +286,7 @@ impl GateDoc {
 }
 
 impl CellList<'_> {
-    /// Every cell, translated one by one.
+    /// Converts all cells one by one.
     pub fn iter(&self) -> Box<dyn Iterator<Item = CellDoc<'_>> + '_> {
         match self {
             CellList::Map(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::of(pair, cell))),
@@ -301,7 +306,7 @@ impl Serialize for CellList<'_> {
     }
 }
 
-/// Every pair of different CPUs: of a symmetric matrix with the earlier CPU first, else initiator first.
+/// All pairs of different CPUs: in a symmetric matrix the earlier CPU first, otherwise the initiator first.
 fn pairs<T>(cells: &Matrix<T>) -> impl Iterator<Item = ([u32; 2], &T)> {
     let cpus = cells.cpus();
     cells.iter().filter(|(row, column, _)| row != column).map(|(row, column, cell)| {

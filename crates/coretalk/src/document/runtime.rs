@@ -1,4 +1,4 @@
-//! What a runtime in another language says beside its numbers.
+//! Results that only runtimes of other languages have.
 
 use super::{known, rounded, significant};
 use coretalk_model::runtime::names;
@@ -6,29 +6,29 @@ use coretalk_model::series::{ProcessResult, TrialResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a runtime says beside its numbers.
+/// Additional results of a runtime.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RuntimeDoc {
-    /// One for each process that made passes: the interval of the median is over these.
+    /// Processes that made passes; the interval of the median is computed over them.
     processes: Vec<ProcessDoc>,
-    /// Total time ÷ total operations (messages, round trips) in nanoseconds, rare pauses included; null where not told.
+    /// Total time ÷ operations (messages, round trips) in nanoseconds, including rare pauses; null if not reported.
     overall_ns: Option<f64>,
-    /// Collections of garbage over all passes; null where not told.
+    /// Number of garbage collections over all passes; null if not reported.
     collections: Option<u64>,
-    /// Share of the CPU time that threads other than the measured ones took, 0 to 1; null where not told.
+    /// Share of the CPU time used by other than the measured threads, 0 to 1; null if not reported.
     outside_share: Option<f64>,
 }
 
 /// One process of a runtime.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ProcessDoc {
+    /// Number of passes.
     passes: u32,
-    /// What the trial is judged by: the median over its passes, in the unit of that.
+    /// Median of the headline over its passes, in the unit of the headline.
     median: Option<f64>,
 }
 
 impl RuntimeDoc {
-    /// Of a trial that a runtime performed; `None` for what this program did itself.
     pub(super) fn of(trial: &TrialResult) -> Option<RuntimeDoc> {
         let process = |process: &ProcessResult| ProcessDoc {
             passes: process.passes,

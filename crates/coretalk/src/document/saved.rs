@@ -1,4 +1,4 @@
-//! Saved runs as `runs list` lists them.
+//! The entries of `runs list`.
 
 use super::{Document, without_private_parts};
 use crate::store::{Listed, ListedRun};
@@ -10,24 +10,23 @@ use serde::Serialize;
 pub struct SavedRunDoc {
     /// UUID v7, from the name of its file.
     pub id: String,
-    /// The shortest end of the id that no other run of the store has.
+    /// Shortest suffix of the id that no other run of the store has.
     pub name: String,
-    /// RFC 3339, UTC; null where the file cannot be read.
+    /// Start time, RFC 3339, UTC; null if the file cannot be read.
     pub started: Option<String>,
     /// Names given by the user.
     pub tags: Vec<String>,
-    /// The command line without program name and private parts; empty for a quick look without options, and where the
-    /// file cannot be read.
+    /// Command line without program name and private parts; empty for a bare quick look or an unreadable file.
     pub command: Vec<String>,
-    /// Label, scenario or CPU model; null where unknown.
+    /// Label, scenario or CPU model; null if unknown.
     pub machine: Option<String>,
-    /// CPUs measured; null where the file cannot be read.
+    /// Number of measured CPUs; null if the file cannot be read.
     pub cpus: Option<usize>,
-    /// Whether it can be read, and is complete.
+    /// Whether the run is complete and readable.
     pub state: SavedRunState,
-    /// Size of the file; null where the system does not tell.
+    /// File size in bytes; null if the system does not report it.
     pub bytes: Option<u64>,
-    /// Why the file cannot be read; null where it can.
+    /// Why the file cannot be read; null if it can.
     pub reason: Option<String>,
 }
 
@@ -35,9 +34,9 @@ pub struct SavedRunDoc {
 #[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SavedRunState {
-    /// Everything planned has an outcome.
+    /// Every planned trial has a result, or the budget ended.
     Complete,
-    /// Can be resumed.
+    /// Incomplete; it can be resumed.
     Partial,
     /// The file cannot be read.
     #[default]
@@ -45,7 +44,7 @@ pub enum SavedRunState {
 }
 
 impl SavedRunDoc {
-    /// An entry of the list of a store.
+    /// Converts an entry of a listing.
     pub fn of(listed: &Listed) -> SavedRunDoc {
         let unreadable = SavedRunDoc {
             id: listed.id.clone(),
@@ -73,7 +72,7 @@ impl SavedRunDoc {
 }
 
 impl<'a> Document<'a> {
-    /// The document of a list of saved runs.
+    /// Creates the document of a list of saved runs.
     pub fn of_saved(saved: &'a [SavedRunDoc]) -> Document<'a> {
         Document { saved: Some(saved), ..Document::empty() }
     }

@@ -1,4 +1,4 @@
-//! [`SelftestDoc`]: `coretalk.selftest/1`, made to be attached to a report of a defect.
+//! [`SelftestDoc`]: `coretalk.selftest/1`, to be attached to bug reports.
 
 use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc, write_json};
 use coretalk_measure::Machine;
@@ -7,26 +7,26 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Whether a machine lets coretalk measure honestly.
+/// Checks whether coretalk measures correctly on a machine.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "coretalk.selftest/1")]
 pub struct SelftestDoc {
-    /// `coretalk.selftest/1`.
+    /// Name and version of the schema: `coretalk.selftest/1`.
     schema: &'static str,
-    /// Version of the tool.
+    /// Version of coretalk.
     tool_version: &'static str,
-    /// `ok`, `cannot-tell` or `fail`: what all checks come to together.
+    /// Verdict over all checks: `ok`, `cannot-tell` or `fail`.
     verdict: &'static str,
-    /// What it was tried under, with the checks of `doctor`.
+    /// Environment of the checks, including the findings of `doctor`.
     environment: EnvironmentDoc,
     /// The reported structure.
     topology: TopologyDoc,
-    /// Each promise that was tried.
+    /// The checks.
     checks: Vec<FindingDoc>,
 }
 
 impl SelftestDoc {
-    /// The document of a machine with what `doctor` says of it and what was tried.
+    /// Builds the document from the findings of `doctor` and the checks.
     pub fn of(
         machine: &dyn Machine,
         doctor: &[DoctorFinding],
@@ -44,10 +44,10 @@ impl SelftestDoc {
         }
     }
 
-    /// Writes it as JSON, followed by a line break.
+    /// Writes it as JSON with a line end.
     ///
     /// # Errors
-    /// The writer fails.
+    /// If the writer fails.
     pub fn write_to(&self, out: impl Write) -> io::Result<()> {
         write_json(self, out)
     }

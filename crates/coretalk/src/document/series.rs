@@ -1,4 +1,4 @@
-//! Distributions of single events.
+//! Distributions and values of trials.
 
 use super::runtime::RuntimeDoc;
 use super::{Ci, ci, known, rounded, significant};
@@ -17,62 +17,66 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Round trips one after the other, as recorded.
+/// View of round trips that follow each other immediately, as recorded.
 const CLOSED_LOOP: &str = "closed-loop";
 
-/// A distribution.
-// It borrows names and counts from the result: a run of pairs has tens of thousands.
+/// One distribution of a trial, or a trial without distributions.
+// Names and counts are borrowed from the result, because a run of pairs has tens of thousands.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct SeriesDoc<'a> {
     pub(crate) probe: Cow<'a, str>,
-    /// Names and numbers by name; `view` tells the distributions of one trial apart.
+    /// Parameters by name; `view` distinguishes the distributions of a trial.
     pub(crate) parameters: BTreeMap<Cow<'a, str>, ValueDoc<'a>>,
     /// CPUs in role order.
     pub(crate) placement: Vec<u32>,
-    /// `event` or `batch-mean`.
+    /// `event` for distributions of single events, otherwise `batch-mean`.
     pub(crate) kind: &'static str,
     pub(crate) unit: &'static str,
-    /// What its trial is shown by: the `view` or the name among `values` that tables put first and pictures draw; null
-    /// where the trial has nothing.
+    /// The `view` or the name in `values` that represents the trial in tables and pictures; null without a result.
     pub(crate) headline: Option<Cow<'a, str>>,
+    /// Number of events.
     pub(crate) count: u64,
+    /// Mean of the events, in `unit`.
     pub(crate) mean: Option<f64>,
     pub(crate) percentiles: PercentilesDoc,
-    /// HdrHistogram V2, not compressed; null where the values do not fit one.
+    /// HdrHistogram V2, uncompressed; null if the values do not fit.
     #[serde(rename = "histogram_v2_base64", serialize_with = "in_base64")]
     #[schemars(rename = "histogram_v2_base64", with = "Option<String>")]
     pub(crate) histogram: Option<Cow<'a, Histogram>>,
+    /// Picoseconds per unit of the values in the histogram.
     pub(crate) histogram_unit_ps: u64,
-    /// Quantities of the whole trial, the unit last in the name; they stand with the first distribution of a trial.
+    /// Values of the whole trial, named with the unit last; only with its first distribution.
     pub(crate) values: BTreeMap<Cow<'a, str>, Option<f64>>,
-    /// What each CPU of `placement` has for itself, in its order (of several ends of a queue their `share`), with the first
-    /// distribution of a trial; empty where it has nothing.
+    /// Values of each CPU of `placement`, in the same order (with several ends of a queue, their `share`); only with
+    /// the first distribution of a trial, empty if there are none.
     pub(crate) of_roles: Vec<OfRoleDoc>,
-    /// The interval of each value, and of the median (`median_ns`), over passes.
+    /// 95 % intervals over passes of each value and of the median (`median_ns`).
     pub(crate) intervals: BTreeMap<Cow<'a, str>, Option<Ci>>,
-    /// How often something happened, over all passes.
+    /// Numbers of occurrences over all passes.
     pub(crate) counts: BTreeMap<Cow<'a, str>, u64>,
-    /// Passes that said something; null where passes do not count.
+    /// Number of successful passes; null if passes do not count.
     pub(crate) passes: Option<u32>,
-    /// Plateaus by falling share; empty where the trial held still. Everything else is of the first.
+    /// States by descending share; empty if there is only one. All other fields describe the first.
     pub(crate) states: Vec<TrialStateDoc>,
-    /// Of what a runtime in another language performed; null elsewhere.
+    /// Additional results of a runtime of another language; null otherwise.
     pub(crate) runtime: Option<RuntimeDoc>,
+    /// Reliability, `A` to `D`; null without a result.
     pub(crate) grade: Option<String>,
+    /// Names of flags, in kebab case.
     pub(crate) flags: Vec<&'static str>,
-    /// The gravest doubt, or why there is nothing.
+    /// The gravest doubt, or why there is no result.
     pub(crate) reason: Option<String>,
-    /// Whether it is left out of its document, and written elsewhere.
+    /// Whether it is written elsewhere and left out of its document.
     #[serde(skip)]
     pub(crate) is_elsewhere: bool,
 }
 
-/// What one CPU of a trial has for itself.
+/// Values of one CPU of a trial.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OfRoleDoc {
-    /// Quantities, as `values` of the whole trial.
+    /// Values by name, as `values` of the whole trial.
     values: BTreeMap<String, Option<f64>>,
-    /// The interval of each.
+    /// 95 % interval of each value.
     intervals: BTreeMap<String, Option<Ci>>,
 }
 
@@ -87,19 +91,19 @@ impl OfRoleDoc {
     }
 }
 
-/// A plateau of a trial.
+/// One state of a trial.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TrialStateDoc {
-    /// Share of the passes that were made in one state, 0 to 1.
+    /// Share of the passes in this state, 0 to 1.
     share: Option<f64>,
-    /// Of the distribution, or of what the trial is judged by where it has none.
+    /// Median of the distribution; without one, the headline value.
     median: Option<f64>,
-    /// 95 % interval.
+    /// 95 % interval of `median`.
     ci: Option<Ci>,
-    /// Quantities of the whole trial in this state, as `values` beside.
+    /// Values of the whole trial in this state, named as in the `values` of the series.
     values: BTreeMap<String, Option<f64>>,
-    /// What CAS without pause took then between the CPUs of the trial, in nanoseconds (of more than two the mean over
-    /// neighbours): several where the trial cannot tell states of the machine apart. Empty where it is not known.
+    /// CAS without pause between the CPUs of the trial in this state, in nanoseconds (mean over neighbours if there are
+    /// more than two); several if the trial does not separate states of the machine, empty if unknown.
     cas_ns: Vec<f64>,
 }
 
@@ -125,13 +129,14 @@ impl TrialStateDoc {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueDoc<'a> {
-    /// A number, in the unit that stands last in its name.
+    /// A number, in the unit at the end of its name.
     Number(f64),
-    /// A name.
+    /// Text.
     Text(Cow<'a, str>),
 }
 
-/// The usual percentiles; null in an empty series, and where no value lies beyond.
+/// Percentiles in `unit`; null without events, and above `50` if less than one is expected beyond. `100` is the
+/// maximum.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct PercentilesDoc {
     #[serde(rename = "50")]
@@ -149,7 +154,7 @@ pub struct PercentilesDoc {
 }
 
 impl<'a> SeriesDoc<'a> {
-    /// Two series for a pair: the closed loop as recorded, and what messages at a rate would have seen.
+    /// Two series per pair: the closed loop as recorded, and the latency of messages at a fixed rate.
     pub(super) fn of_tails(tails: &TailSeries) -> [SeriesDoc<'a>; 2] {
         let net = |share: f64| tails.net_ns(share).and_then(known);
         let closed = BTreeMap::from([
@@ -184,7 +189,7 @@ impl<'a> SeriesDoc<'a> {
         SeriesDoc { headline, ..SeriesDoc::events(latency::PROBE, parameters, placement, counts, values) }
     }
 
-    /// Single events in nanoseconds, from counts in picoseconds.
+    /// Single events in nanoseconds, from counts by picoseconds.
     pub(super) fn events(
         probe: &'static str,
         parameters: BTreeMap<&'static str, String>,
@@ -211,7 +216,7 @@ impl<'a> SeriesDoc<'a> {
         }
     }
 
-    /// Which of the distributions of its trial it is; empty where there is only one.
+    /// The view; empty for the only distribution of a trial.
     pub(crate) fn view(&self) -> &str {
         match self.parameters.get("view") {
             Some(ValueDoc::Text(view)) => view,
@@ -219,12 +224,11 @@ impl<'a> SeriesDoc<'a> {
         }
     }
 
-    /// Whether it is the distribution that its trial is shown by.
+    /// Whether the distribution represents its trial.
     pub(crate) fn is_headline(&self) -> bool {
         self.headline.as_ref().is_some_and(|headline| headline == self.view())
     }
 
-    /// Its parameters that are numbers.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, f64)> {
         self.parameters.iter().filter_map(|(name, value)| match value {
             ValueDoc::Number(number) => Some((name.as_ref(), *number)),
@@ -232,7 +236,6 @@ impl<'a> SeriesDoc<'a> {
         })
     }
 
-    /// Its parameters that are names.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parameters.iter().filter_map(|(name, value)| match value {
             ValueDoc::Number(_) => None,
@@ -240,22 +243,20 @@ impl<'a> SeriesDoc<'a> {
         })
     }
 
-    /// A value of the whole trial; `None` where it is not known.
+    /// The value of the whole trial; `None` if unknown.
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
         *self.values.get(name)?
     }
 
-    /// The interval of a value; `None` where it has none.
     pub(crate) fn interval(&self, name: &str) -> Option<Ci> {
         *self.intervals.get(name)?
     }
 
-    /// The median and its interval, where it has one.
     pub(crate) fn median(&self) -> Option<(f64, Option<Ci>)> {
         Some((self.percentiles.p50?, self.interval("median_ns").filter(|_| self.unit == "ns")))
     }
 
-    /// One series for each distribution of a trial; one without a distribution where there is none.
+    /// One series per distribution of a trial; a single one without a distribution if there are none.
     pub(super) fn of_trial(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Vec<SeriesDoc<'a>> {
         let headline = displayed_value(settings, trial);
         let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
@@ -288,7 +289,7 @@ impl<'a> SeriesDoc<'a> {
         let histogram = view.and_then(|view| trial.histograms.get(view));
         let counts = histogram.unwrap_or(&none);
         let values = trial.values.iter().filter(|_| first);
-        // Sums that are to be held against each other stand with the values too.
+        // Sums that `compare` uses are also values.
         let is_compared = |name: &str| {
             settings.quantities.of(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
         };
@@ -344,7 +345,6 @@ impl From<&ValueDoc<'_>> for Value {
 }
 
 impl PercentilesDoc {
-    /// By the names that they have in JSON.
     pub(crate) fn named(&self) -> [(&'static str, Option<f64>); 6] {
         [
             ("50", self.p50),
@@ -375,7 +375,6 @@ impl PercentilesDoc {
     }
 }
 
-/// Counts by picoseconds as a histogram.
 pub(crate) fn histogram_of(counts_ps: &[(u64, u64)]) -> Histogram {
     let mut histogram = Histogram::new();
     for &(ps, count) in counts_ps {
@@ -384,7 +383,7 @@ pub(crate) fn histogram_of(counts_ps: &[(u64, u64)]) -> Histogram {
     histogram
 }
 
-/// The series of a document but for those that are written elsewhere.
+/// Serializes the series that are not written elsewhere.
 pub(super) fn written<S: Serializer>(series: &[SeriesDoc<'_>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(series.iter().filter(|one| !one.is_elsewhere))
 }

@@ -1,4 +1,4 @@
-//! The structure of a machine: as reported, as its latencies show it, and how the two agree.
+//! The structure of a machine: reported, inferred from its latencies, and their agreement.
 
 use super::{Ci, ci, known};
 use crate::RunReport;
@@ -14,121 +14,124 @@ use serde::Serialize;
 /// Structure of the machine.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TopologyDoc {
-    /// Ids in matrix order.
+    /// CPU numbers in matrix order.
     cpus: Vec<u32>,
+    /// Structure as reported by the system.
     reported: ReportedDoc,
-    /// CPUs of the machine that are switched off, as a CPU list; null where that is not known, as of runs.
+    /// Offline CPUs of the machine, as a CPU list; null if unknown, as for runs.
     offline: Option<String>,
-    /// What the latencies show; null where nothing was measured, or where nothing can be said.
+    /// Structure inferred from the latencies; null without latencies, or if nothing can be inferred.
     inferred: Option<InferredDoc>,
-    /// Why nothing is inferred, where latencies are there; null otherwise.
+    /// Why nothing is inferred from existing latencies; null otherwise.
     reason: Option<String>,
-    /// Each reported level against the inferred ones, from the inside out.
+    /// Comparison of each reported level with the inferred ones, innermost first.
     agreement: Vec<AgreementDoc>,
-    /// Pairs that were tested for shared execution units.
+    /// Tests of pairs for shared execution units.
     execution: Vec<ExecutionDoc>,
-    /// What `lint` says of the matrix of another tool; empty for runs.
+    /// Findings of `lint` for a matrix of another tool; empty for runs.
     doubts: Vec<DoubtDoc>,
 }
 
-/// What is doubtful about a matrix of another tool.
+/// A finding of `lint` in a matrix of another tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoubtDoc {
-    /// As `lint` names it, such as `clock-comb`.
+    /// Name in `lint`, such as `clock-comb`.
     kind: &'static str,
-    /// Pairs that show it; empty where the whole matrix does, or single CPUs with all that they have.
+    /// Affected pairs; empty if it affects the whole matrix, or all pairs of single CPUs.
     pairs: Vec<[u32; 2]>,
-    /// Of `clock-comb` the step, in the unit of the matrix; null otherwise.
+    /// Step of `clock-comb`, in the unit of the matrix; null for others.
     step: Option<f64>,
 }
 
-/// Whether two CPUs share the units that execute, as threads of one core do.
+/// Test whether two CPUs share execution units, as threads of one core do.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ExecutionDoc {
     from: u32,
     to: u32,
-    /// `shared` (threads of one core), `apart` (two cores) or `unclear`.
+    /// Verdict: `shared` (threads of one core), `apart` (two cores) or `unclear`.
     verdict: &'static str,
-    /// Why it is unclear; null otherwise.
+    /// Why the verdict is `unclear`; null otherwise.
     reason: Option<String>,
-    /// Why the pair was tested: `closest`, `reported` or `control`.
+    /// Reason of the test: `closest`, `reported` or `control`.
     tested_as: &'static str,
-    /// Passes that said something.
+    /// Number of successful passes.
     passes: usize,
-    /// Rate of work while both work ÷ rate while the other one sleeps, median over passes, of the CPU that keeps more
-    /// and of the one that keeps less; for multiplications, …
+    /// For multiplications: rate of work while both CPUs work ÷ rate while the other one sleeps, median over passes, of
+    /// the CPU that keeps more and of the one that keeps less; null if not measured.
     multiplier_kept: Option<[f64; 2]>,
-    /// … and for divisions.
+    /// The same for divisions.
     divider_kept: Option<[f64; 2]>,
 }
 
-/// What the latencies show.
+/// Structure inferred from the latencies.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InferredDoc {
-    /// From the finest; empty where no groups show.
+    /// Levels, finest first; empty if there are no groups.
     levels: Vec<InferredLevelDoc>,
-    /// What is no level: one step of the clock sets it apart, or all of its pairs read 0 and `median` is null.
+    /// Groups rejected as levels: separated by one step of the clock, or all of their pairs read 0 (`median` is null).
     dropped: Vec<InferredLevelDoc>,
-    /// No groups, and values that differ by more than noise: a mesh, a ring, kinds of cores, unpinned threads. Not where
-    /// `contradictory` pairs may hide groups.
+    /// Whether there are no groups, although values differ by more than noise: a mesh, a ring, kinds of cores, unpinned
+    /// threads. False if `contradictory` pairs may hide groups.
     continuous: bool,
-    /// Without levels the scatter of the values around their median as a share; null otherwise.
+    /// Relative scatter of the values around their median; null if there are levels.
     scatter: Option<f64>,
-    /// Too few CPUs to tell whether they form groups: neither groups nor alike.
+    /// Whether there are too few CPUs to tell groups from uniform latencies.
     too_few: bool,
-    /// Groups that stand out alone: a hint, no level.
+    /// Groups that stand out but form no level, as CPU lists.
     hints: Vec<String>,
-    /// The hints beside which there is one CPU: far away or slow, which one CPU does not tell.
+    /// Hints with exactly one CPU outside the group, which is far away or slow: a single CPU does not show which.
     all_but_one: Vec<AllButOneDoc>,
-    /// CPUs without a single value.
+    /// CPUs without any value.
     left_out: Vec<u32>,
     /// Cells that do not fit, or that are missing.
     suspects: Vec<SuspectDoc>,
-    /// How many pairs are nearer than the rows of their CPUs allow while nothing shows which of them are wrong: groups may
-    /// be hidden where this is not 0.
+    /// Number of pairs nearer than the rows of their CPUs allow; which of them are wrong is unknown, so they may hide
+    /// groups.
     contradictory: usize,
 }
 
-/// A group and the one CPU beside it.
+/// A group and the only CPU outside it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AllButOneDoc {
     cpu: u32,
-    /// The others, as a CPU list.
+    /// The group, as a CPU list.
     group: String,
     /// Median of the pairs inside the group.
     inside: Option<f64>,
-    /// The slowest of them, where the median does not stand for it: the group has groups of its own.
+    /// The slowest pair inside, if smaller groups keep the median from representing the group; null otherwise.
     far_inside: Option<f64>,
-    /// Median of the pairs of that CPU with them.
+    /// Median of the pairs of this CPU with the group.
     across: Option<f64>,
     unit: &'static str,
-    /// Reported levels that settle it: in them the CPU is a group of its own. Empty where it may as well be slow.
+    /// Reported levels in which the CPU is a group of its own, which show that it is far away; empty if it may be slow.
     reported: Vec<&'static str>,
-    /// The group that the CPU belongs to by its latencies, as a CPU list: it is slow to that group as well.
+    /// The part of `group` to which the CPU belongs by its latencies, if it is slow to that part as well; null
+    /// otherwise.
     slow_beside: Option<String>,
 }
 
 /// An inferred level.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InferredLevelDoc {
-    /// `group-1` is the finest; `smt` where its tested pairs share execution units.
+    /// Name: `group-1` for the finest level, `smt` if its tested pairs share execution units.
     name: String,
-    /// CPU lists by lowest CPU, of two CPUs or more.
+    /// Groups of two or more CPUs as CPU lists, by lowest CPU.
     groups: Vec<String>,
-    /// CPUs in none of these: each is a group of its own.
+    /// CPUs that each form a group of one, as a CPU list.
     single: String,
-    /// CPUs whose group nothing shows, since pairs contradict each other.
+    /// CPUs whose group is unknown because pairs contradict each other, as a CPU list.
     open: String,
-    /// Of the pairs inside a group and no finer one.
+    /// Median of the pairs that share a group of this level and none of a finer level.
     median: Option<f64>,
-    /// 95 % interval of that median over pairs.
+    /// 95 % interval of the median over pairs.
     ci: Option<Ci>,
-    /// Median of the pairs that leave a group and stay in the next coarser one.
+    /// Median of the pairs that leave a group and share one of the next coarser level.
+    /// Median of the pairs that leave a reported group.
     across: Option<f64>,
     unit: &'static str,
-    /// Share of repetitions within the intervals that gave exactly this level; null where that was not tried.
+    /// Share of repetitions within the intervals that reproduced this level exactly, 0 to 1; null if not tested.
     repeats: Option<f64>,
-    /// Pairs put together because nobody else was left, their own cell being missing.
+    /// Pairs without a cell of their own, formed because no other partners were left.
     by_elimination: Vec<[u32; 2]>,
 }
 
@@ -137,82 +140,82 @@ pub struct InferredLevelDoc {
 pub struct SuspectDoc {
     from: u32,
     to: u32,
-    /// `outlier`, `leftover`, `missing`, `first-cpu` or `contradictory`.
+    /// Doubt: `outlier`, `leftover`, `missing`, `first-cpu` or `contradictory`.
     doubt: &'static str,
-    /// Its value divided by what the groups suggest; null without a value, or where nothing shows the groups.
+    /// Its value ÷ the expected value; null without a value, or if the groups are unknown.
     ratio: Option<f64>,
 }
 
-/// How a reported level stands to the inferred ones.
+/// Comparison of one reported level with the inferred ones.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AgreementDoc {
     level: &'static str,
-    /// `agree`, `coarser`, `finer`, `conflict` or `not-visible`.
+    /// Verdict: `agree`, `coarser`, `finer`, `conflict` or `not-visible`.
     verdict: &'static str,
-    /// The inferred level that it was held against.
+    /// The inferred level used for the comparison; null without one.
     against: Option<String>,
-    /// Adjusted Rand index; null where it is not defined.
+    /// Adjusted Rand index of the two levels; null if undefined.
     rand_index: Option<f64>,
-    /// Reported groups that an inferred level has exactly.
+    /// Number of reported groups that an inferred level has exactly.
     shown: usize,
-    /// Medians of the pairs that share a reported group, and of those that leave one.
+    /// Median of the pairs that share a reported group.
     inside: Option<f64>,
     across: Option<f64>,
-    /// CPUs that would have to change groups.
+    /// CPUs that would have to change groups, as a CPU list; empty unless the verdict is `conflict`.
     moved: String,
-    /// Cells that speak loudest against the source.
+    /// Cells that contradict the reported level most.
     evidence: Vec<EvidenceDoc>,
 }
 
-/// A cell that speaks against a reported group.
+/// A cell that contradicts a reported level.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EvidenceDoc {
     from: u32,
     to: u32,
     value: f64,
-    /// What it would be if the source were right.
+    /// Expected value if the reported level were right.
     expected: f64,
 }
 
-/// What a document says about structure.
+/// Data of the structure in a document.
 #[derive(Debug, Clone, Copy)]
 pub struct StructureView<'a> {
-    /// `None` where the source reports nothing.
+    /// Reported topology; `None` if the source has none.
     pub reported: Option<&'a Topology>,
-    /// CPUs that are switched off; `None` where that is not known.
+    /// Offline CPUs; `None` if unknown.
     pub offline: Option<&'a CpuSet>,
-    /// CPUs that went away while it was measured.
+    /// CPUs lost during the measurement.
     pub departed: &'a [Departure],
-    /// In matrix order.
+    /// CPUs in matrix order.
     pub cpus: &'a [CpuId],
     /// Unit of the latencies.
     pub unit: &'static str,
-    /// `None` where there are no latencies.
+    /// Inferred structure; `None` without latencies.
     pub findings: Option<&'a Findings>,
-    /// Why there are none.
+    /// Why there is no inferred structure.
     pub reason: Option<&'a str>,
-    /// Pairs that were tested for shared execution units.
+    /// Tests of pairs for shared execution units.
     pub execution: &'a [ExecutionTest],
-    /// What is doubtful about a matrix of another tool.
+    /// Findings of `lint` in a matrix of another tool.
     pub doubts: &'a [Doubt],
 }
 
-/// What the system reports.
+/// Structure as reported by the system.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ReportedDoc {
-    /// From the inside out; a level without groups of its own is left out.
+    /// Levels, innermost first; without levels that have no distinct groups.
     levels: Vec<LevelDoc>,
-    /// Levels that are reported and have no groups of their own; null where that is not known.
+    /// Reported levels without distinct groups; null if unknown.
     same: Option<Vec<SameDoc>>,
-    /// Levels that are not reported; null where that is not known.
+    /// Levels that are not reported; null if unknown.
     not_reported: Option<Vec<&'static str>>,
-    /// Groups of two levels that share CPUs while neither contains the other; empty where all nest.
+    /// Groups of two levels that share CPUs while neither contains the other; empty if all are nested.
     crossing: Vec<CrossingDoc>,
-    /// NUMA nodes without CPUs of their own, by number; null where that is not known.
+    /// NUMA nodes without CPUs of their own, by number; null if unknown.
     memory_nodes: Option<Vec<MemoryNodeDoc>>,
-    /// Kinds of cores, slowest first; empty where all are of one kind.
+    /// Kinds of cores, slowest first; empty if there is only one.
     classes: Vec<ClassDoc>,
-    /// CPUs of which no kind is reported while others have one, as a CPU list.
+    /// CPUs without a reported kind while others have one, as a CPU list.
     unclassified: String,
 }
 
@@ -220,11 +223,11 @@ pub struct ReportedDoc {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LevelDoc {
     level: &'static str,
-    /// CPU lists by lowest CPU.
+    /// Groups as CPU lists, by lowest CPU.
     groups: Vec<String>,
 }
 
-/// Groups that cross: the one of the inner level first.
+/// Two crossing groups, that of the inner level first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CrossingDoc {
     levels: [&'static str; 2],
@@ -232,31 +235,30 @@ pub struct CrossingDoc {
     groups: [String; 2],
 }
 
-/// A level whose groups are those of another.
+/// A level with the same groups as another.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SameDoc {
     level: &'static str,
-    /// The other level; `machine` where one group has every CPU, `several` where they are groups of several levels or
-    /// fit none.
+    /// The other level; `machine` for a group of all CPUs, `several` for groups of several levels or of none.
     same_as: &'static str,
 }
 
 /// A NUMA node without CPUs of its own.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MemoryNodeDoc {
-    /// The system's number.
+    /// Number of the node in the system.
     node: u32,
     memory_bytes: Option<u64>,
-    /// From each node that has CPUs; empty where the system does not say.
+    /// Distances from the nodes with CPUs; empty if not reported.
     distances: Vec<DistanceDoc>,
 }
 
-/// How far memory is.
+/// Distance of a memory node.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DistanceDoc {
-    /// Number of the node whose CPUs ask.
+    /// Number of the accessing node.
     from: u32,
-    /// As the firmware reports it: 10 is a node's own memory.
+    /// Distance reported by the firmware: 10 is a node's own memory.
     distance: u32,
 }
 
@@ -264,13 +266,13 @@ pub struct DistanceDoc {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClassDoc {
     name: String,
-    /// 0 is the slowest.
+    /// Rank by speed: 0 is the slowest.
     rank: u32,
     cpus: String,
 }
 
 impl TopologyDoc {
-    /// What is reported, without latencies; `cpus` in matrix order.
+    /// The reported structure, without latencies; `cpus` in matrix order.
     pub(super) fn of(topology: &Topology, cpus: &[CpuId]) -> TopologyDoc {
         TopologyDoc::of_view(&StructureView {
             reported: Some(topology),

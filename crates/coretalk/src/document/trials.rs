@@ -1,5 +1,4 @@
-//! What follows from trials beside their numbers: how long to look before sleeping, how busy CPUs were, what a cell of a
-//! queue has beside its throughput.
+//! Results derived from trials: recommended polling times, CPU load, and additional values of queue cells.
 
 use super::{Ci, ValueDoc, ci, known, significant};
 use crate::RunReport;
@@ -10,27 +9,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How long to look before sleeping.
+/// Recommended polling time before sleeping.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SpinDoc {
     /// `spin`.
     kind: &'static str,
     /// CPUs in role order.
     placement: Vec<u32>,
-    /// A wait below this is cheaper spent looking: the CPU time of a sleep and of the wake-up that ends it, in
-    /// nanoseconds.
+    /// CPU time of a sleep and its wake-up in nanoseconds: shorter waits should poll.
     spin_ns: Option<f64>,
-    /// Its interval.
+    /// 95 % interval of `spin_ns`.
     ci: Option<Ci>,
-    /// The best way of looking there.
+    /// Fastest polling strategy on these CPUs.
     strategy: String,
-    /// By how much later a sleeper goes on, in nanoseconds; may be negative.
+    /// Additional latency of sleeping over polling, in nanoseconds; may be negative.
     later_ns: Option<f64>,
-    /// Its interval.
+    /// 95 % interval of `later_ns`.
     later_ci: Option<Ci>,
 }
 
-/// Everything that follows from a run.
 pub(super) fn spins(report: &RunReport) -> Vec<SpinDoc> {
     let result = report.series.as_ref().map(|series| &series.result);
     result.into_iter().flat_map(crossovers).map(SpinDoc::of).collect()
@@ -51,24 +48,26 @@ impl SpinDoc {
     }
 }
 
-/// Up to which rate a queue keeps up, of a sweep of rates.
+/// Highest rate that a queue sustains, from a sweep of rates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct KneeDoc {
     /// `queue`, `payload` and `capacity`.
     parameters: BTreeMap<String, ValueDoc<'static>>,
     /// Producer and consumer.
     placement: Vec<u32>,
-    /// How many rates were tried.
+    /// Number of measured rates.
     rates: u64,
-    /// The highest rate that most passes kept (at 95 %) below all that most did not; null where there is none.
+    /// Highest rate that most passes kept (at 95 %), below all rates at which at least as many fell behind; null if
+    /// none.
     keeps_per_s: Option<f64>,
-    /// The lowest rate that most passes did not keep (at 95 %) above all that most did; null where there is none.
+    /// Lowest rate that most passes did not keep (at 95 %), above all rates that more kept than not; null if none.
     fails_per_s: Option<f64>,
-    /// The smallest p99 of corrected delays of a rate at which no pass fell behind, in nanoseconds.
+    /// Minimum p99 of corrected delays over rates at which no pass fell behind, in nanoseconds; null if unknown.
     p99_least_ns: Option<f64>,
-    /// From the rate of that p99 to this one every rate has at most twice that p99, and no pass of them fell behind.
+    /// Highest rate up to which p99 is at most twice the minimum and no pass falls behind, starting at the rate of the
+    /// minimum; null if unknown.
     p99_within_double_per_s: Option<f64>,
-    /// From this rate on every rate has more than twice that p99, or is not kept, so that none is known.
+    /// Lowest rate from which p99 is always above twice the minimum, or most passes fall behind; null if there is none.
     p99_doubled_per_s: Option<f64>,
 }
 
@@ -88,36 +87,34 @@ impl KneeDoc {
     }
 }
 
-/// What a queue gains by larger batches, of `queue --batch` without a rate.
+/// Gain of a queue from larger batches, from `queue --batch` without a rate.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchesDoc {
     /// `queue`, `payload` and `capacity`.
     parameters: BTreeMap<String, ValueDoc<'static>>,
     /// Producer and consumer.
     placement: Vec<u32>,
-    /// The smallest size, which the others are held against.
+    /// Smallest batch size, the reference of the gains.
     smallest: u64,
-    /// Every other size, rising.
+    /// Gains of the other sizes, ascending.
     gains: Vec<GainDoc>,
-    /// The size that passes most of those that are shown to pass more than the smallest; null where none is.
+    /// Size with the highest throughput among those shown to be faster than the smallest; null if there is none.
     best: Option<u64>,
 }
 
-/// What one size of batches gains.
+/// Gain of one batch size.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GainDoc {
-    /// Messages that are sent, and received, at once.
+    /// Number of messages sent and received at once.
     batch: u64,
-    /// Messages per second ÷ those with the smallest size; null where the two were not measured in one state, or two
-    /// threads that poll share a CPU.
+    /// Throughput ÷ that of the smallest size; null if machine states differ, or if both threads poll on one CPU.
     gain: Option<f64>,
-    /// Its interval: every quotient of two values of both intervals, which is wider than 95 % need; null where those do not
-    /// hold at 95 %.
+    /// Range of all quotients of values in both 95 % intervals, and thus wider than 95 %; null without these.
     ci: Option<Ci>,
 }
 
 impl BatchesDoc {
-    /// Of a curve without a rate; `None` where it has fewer than two sizes.
+    /// Requires at least two batch sizes.
     pub(super) fn of(curve: &BatchCurve<'_>) -> Option<BatchesDoc> {
         let (first, others) = curve.steps.split_first().filter(|(_, others)| !others.is_empty())?;
         let gain = |step| {
@@ -138,7 +135,7 @@ impl BatchesDoc {
     }
 }
 
-/// What tells a queue from others of a run.
+/// Parameters that identify a queue in a run.
 pub(super) fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc<'static>> {
     let text = |text: &str| ValueDoc::Text(text.to_owned().into());
     let capacity = ValueDoc::Number(capacity as f64);
@@ -147,20 +144,20 @@ pub(super) fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<
         .into()
 }
 
-/// CPU time of measured threads over the run.
+/// CPU time of the measured threads over the run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LoadDoc {
-    /// How long a step is. Segments follow each other without what lay between them.
+    /// Length of a step in seconds. The time between segments is left out.
     step_s: f64,
-    /// Those that took part, by number.
+    /// CPUs that took part, by number.
     cpus: Vec<CpuLoadDoc>,
 }
 
-/// One CPU.
+/// Load of one CPU.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CpuLoadDoc {
     cpu: u32,
-    /// Share of each step; null where the system does not tell.
+    /// Share of each step, 0 to 1; null if the system does not report it.
     load: Vec<Option<f64>>,
 }
 
@@ -174,7 +171,7 @@ impl LoadDoc {
     }
 }
 
-/// For each message; sums over both sides where no side is named. Null where the system or the queue does not tell.
+/// Values per message; sums over both sides unless a side is named. Null if not reported.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueueCellDoc {
     /// CPU time in nanoseconds.
@@ -185,17 +182,17 @@ pub struct QueueCellDoc {
     switches_per_message: Option<f64>,
     switches_per_message_producer: Option<f64>,
     switches_per_message_consumer: Option<f64>,
-    /// The thread gave its CPU away.
+    /// Context switches because the thread waited.
     voluntary_switches_per_message: Option<f64>,
-    /// Its CPU was taken from it.
+    /// Context switches because the scheduler took the CPU.
     involuntary_switches_per_message: Option<f64>,
     /// Share of messages for which the producer found the queue full.
     full_ratio: Option<f64>,
-    /// Share of messages for which the consumer found it empty.
+    /// Share of messages for which the consumer found the queue empty.
     empty_ratio: Option<f64>,
-    /// Messages taken from one time that the queue was found empty to the next.
+    /// Mean number of messages received between two times that the queue was empty.
     mean_batch: Option<f64>,
-    /// CPUs kept busy by both sides together.
+    /// Number of CPUs that both sides together keep busy.
     cpu_load: Option<f64>,
 }
 

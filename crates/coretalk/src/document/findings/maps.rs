@@ -1,4 +1,4 @@
-//! What the maps of a run show, from the same [`MapFinding`] and [`TailFinding`] as the first line of its screen.
+//! Findings of maps, from the same [`MapFinding`] and [`TailFinding`] as the first line of the screen.
 
 use super::{RunFindingDoc, SubjectDoc, cpus, number};
 use crate::RunReport;
@@ -9,7 +9,6 @@ use coretalk_model::latency::finding::{MapFinding, MapShape, PairGroup, TailFind
 use coretalk_model::stats::Estimate;
 
 impl RunFindingDoc {
-    /// What each map of latencies shows, and the tails of all pairs.
     pub(super) fn of_maps(report: &RunReport) -> Vec<RunFindingDoc> {
         let found = report.maps().iter().filter_map(|map| {
             Some(RunFindingDoc::of_map(map, &MapFinding::of(map, report.watch(), &report.topology)?))
@@ -76,7 +75,6 @@ impl RunFindingDoc {
 }
 
 impl SubjectDoc {
-    /// The median of pairs that share the same things.
     fn of_pairs(group: &PairGroup) -> SubjectDoc {
         let classes = group.classes.iter().flatten().zip(["class", "other_class"]);
         SubjectDoc {

@@ -1,4 +1,4 @@
-//! [`Columns`]: the cells of a matrix field by field, for pictures and for pages that must stay small.
+//! [`Columns`]: the cells of a matrix by field, for pictures and compact pages.
 
 use super::{CellDoc, MatrixDoc, ci, known};
 use crate::reasons::Worded;
@@ -7,22 +7,22 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
 use std::fmt::Write;
 
-/// The fields of the cells that pictures show, one list each, in the order of the cells.
+/// The displayed fields of the cells, one list each, in the order of the cells.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
-    /// Ids in matrix order.
+    /// CPU numbers in matrix order.
     pub cpus: Vec<u32>,
-    /// Whether a cell stands for both directions.
+    /// Whether a cell represents both directions.
     pub symmetric: bool,
-    /// Row and column of each cell, as positions in `cpus`; of a symmetric matrix the row stands after the column.
+    /// Row and column of each cell, as indices into `cpus`; in a symmetric matrix the row is the larger one.
     pub positions: Vec<[u32; 2]>,
-    /// In the unit of the matrix; `None` where not measured.
+    /// Values in the unit of the matrix; `None` if not measured.
     pub median: Vec<Option<f64>>,
-    /// Whether time slices are what was measured, so that there is no value to show and a mark stands in its place.
+    /// Whether the cell measured the scheduler quantum: a mark replaces its value.
     pub slices: Vec<bool>,
-    /// Ends of the interval.
+    /// 95 % intervals.
     pub interval: Vec<Option<[f64; 2]>>,
-    /// Fastest batch.
+    /// Fastest batches.
     pub min: Vec<Option<f64>>,
     /// Worse home ÷ better home.
     pub home_penalty: Vec<Option<f64>>,
@@ -30,18 +30,18 @@ pub struct Columns {
     pub line_spread: Vec<Option<f64>>,
     /// Passes.
     pub passes: Vec<u32>,
-    /// `A` to `D`.
+    /// Grades, `A` to `D`.
     pub grade: Vec<Option<char>>,
-    /// Positions in [`Flag::ALL`], as bits.
+    /// Flags as bits, by index in [`Flag::ALL`].
     pub flags: Vec<u32>,
-    /// Positions in `reasons`.
+    /// Indices into `reasons`.
     pub reason: Vec<Option<u32>>,
-    /// Reasons that occur.
+    /// The distinct reasons.
     pub reasons: Vec<String>,
 }
 
 impl MatrixDoc<'_> {
-    /// The cells field by field.
+    /// The cells by field.
     pub fn columns(&self) -> Columns {
         let mut columns =
             Columns { cpus: self.cpus.clone(), symmetric: self.symmetric, ..Columns::default() };
@@ -60,28 +60,28 @@ impl MatrixDoc<'_> {
 }
 
 impl Columns {
-    /// Cells with a value.
+    /// Number of cells with a value.
     pub fn measured(&self) -> usize {
         self.median.iter().flatten().count()
     }
 
-    /// Cells that were not measured.
+    /// Number of cells without a measurement.
     pub fn missing(&self) -> usize {
         self.median.iter().zip(&self.slices).filter(|(median, slices)| median.is_none() && !**slices).count()
     }
 
-    /// CPUs on which time slices are what was measured: both roles shared them.
+    /// CPUs shared by both roles, which measured the scheduler quantum.
     pub fn on_slices(&self) -> impl Iterator<Item = u32> + '_ {
         let marked = self.positions.iter().zip(&self.slices).filter(|(_, slices)| **slices);
         marked.filter_map(|([row, _], _)| self.cpus.get(*row as usize).copied())
     }
 
-    /// Whether a cell may be wrong by more than its interval shows.
+    /// Whether a cell may be wrong by more than its interval.
     pub fn doubtful(&self, cell: usize) -> bool {
         Flags(self.flags[cell]).may_be_wrong()
     }
 
-    /// Adds what a trial says of a pair, as a number in the unit of the map.
+    /// Adds the cell of a trial, with a number in the unit of the map.
     pub fn push_trial(&mut self, position: [u32; 2], trial: &TrialResult, number: Option<Estimate>) {
         self.positions.push(position);
         self.push(&CellDoc {
@@ -121,10 +121,10 @@ impl Columns {
         }));
     }
 
-    /// Writes the columns as JSON. Values are whole hundredths: a fifth of the bytes of the cells written out. Ends of
-    /// intervals and the fastest batch are distances from the median, and the upper end is as far away as the lower one
-    /// and a skew, which is mostly nothing. A column of few different values holds a letter for each cell, a long one holds
-    /// numbers as digits to the base 32. A column that holds nothing is left out.
+    /// Writes the columns as JSON in whole hundredths, which takes a fifth of the bytes of the cells. Interval ends and
+    /// the fastest batch are distances from the median; the upper end is stored as its difference from the lower
+    /// distance, which is mostly 0. Columns with few distinct values have a letter per cell, long columns base-32
+    /// digits. Empty columns are left out.
     pub fn write_json(&self, out: &mut String) {
         let hundredths = |value: f64| (value * 100.0).round() as i64;
         let less = |cell: usize, other: Option<f64>| {
@@ -159,8 +159,7 @@ impl Columns {
         let _ = write!(out, ",\"flag_names\":{names},\"reasons\":{reasons}}}");
     }
 
-    /// Positions, where cells do not come in one of the usual orders: the triangle below the diagonal, or everything
-    /// but the diagonal, row by row.
+    /// The positions, unless they are all below the diagonal, or all except the diagonal, row by row.
     fn unusual_positions(&self) -> Option<Vec<Option<i64>>> {
         let n = self.cpus.len() as u32;
         let rows = (0..n).flat_map(|row| (0..n).map(move |column| [row, column]));
@@ -173,10 +172,10 @@ impl Columns {
     }
 }
 
-/// Letters that stand for values; the page's script knows them in this order.
+/// Letters that encode values; the script of the page uses the same order.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A column of whole numbers of which zero is none: a letter for each cell where few are different.
+/// Writes a column of whole numbers in which 0 means none: with a letter per cell if few are distinct.
 fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone) {
     let mut different: Vec<i64> = Vec::new();
     for value in values.clone() {
@@ -197,10 +196,11 @@ fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone
     let _ = write!(out, ",\"{name}\":{{\"of\":{},\"letters\":\"{letters}\"}}", serde_json::json!(different));
 }
 
-/// Columns of fewer cells are a list of numbers: they are short, and people can read them.
+/// Shorter columns are lists of numbers, which stay readable.
 const MIN_DIGITS: usize = 4_096;
 
-/// A number as base-32 digits, the lowest first, with 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, …
+/// Writes a number in base 32, lowest digit first, with 32 added to all digits but the last. The numbers 0, 1, 2, …
+/// encode none, 0, -1, 1, -2, 2, …
 fn digits(out: &mut String, value: Option<i64>) {
     let mut rest = value.map_or(0, |value| (value << 1 ^ value >> 63) as u64 + 1);
     while rest >= 32 {
@@ -210,9 +210,8 @@ fn digits(out: &mut String, value: Option<i64>) {
     out.push(char::from(LETTERS[rest as usize]));
 }
 
-/// A column; nothing where it holds nothing.
 fn list(out: &mut String, name: &str, values: &[Option<i64>]) {
-    // Of these zero is none.
+    // In these columns, 0 means none.
     let zero_is_none = ["skew", "passes", "flags", "reason"].contains(&name);
     if values.iter().all(|value| value.is_none() || zero_is_none && *value == Some(0)) {
         return;
