@@ -37,7 +37,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
-    // CPUs that went offline during the proof, after the advice was made.
+    // CPUs lost during the proof, after the advice was made.
     let is_used = |it: &Departure| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
     let departed = view.departed.iter().enumerate();
     let (used, avoided): (Vec<_>, Vec<_>) = departed.partition(|(_, it)| is_used(it));

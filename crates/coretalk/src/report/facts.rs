@@ -347,7 +347,7 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
 /// The clock offsets as a square if it fits, and what is missing in it.
 fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) -> Vec<Block<'a>> {
     let cpus = offsets.cpus();
-    // CPUs that went offline are not counted as missing: more time would not have measured them.
+    // Lost CPUs are not counted as missing: more time would not have measured them.
     let stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);
     let (told, stayed) = (
         offsets

@@ -1,7 +1,7 @@
-//! The HTML report: one file that needs no network, from one run or several.
+//! The HTML report: a self-contained file for one or several runs.
 //!
-//! Text, tables and curves are written here; the script of the page draws the heat map from data blocks. The content
-//! security policy of the page allows this script, this style and these blocks by their hashes, and nothing else.
+//! Text, tables and curves are rendered here; the script of the page draws the heat map from data blocks. The content
+//! security policy permits only this script, this style and these blocks, by their hashes.
 
 pub mod data;
 pub mod escape;
@@ -36,10 +36,10 @@ const SCRIPTS: [&str; 6] = [
     include_str!("html/page.js"),
 ];
 
-/// The page of these runs, in the given order.
+/// The page of one or several runs, in the given order.
 ///
 /// # Errors
-/// Never for documents made from runs.
+/// Never for documents of runs.
 pub fn page(inputs: &[ReportInput<'_>], drawing: Drawing) -> serde_json::Result<String> {
     let mut blocks = String::new();
     let mut hashes = Vec::new();
@@ -79,7 +79,6 @@ fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hash
     filled(PAGE, &fill)
 }
 
-/// The content security policy: the page may only run and read what it contains.
 fn policy(hashes: &[String]) -> String {
     let scripts = if hashes.is_empty() { "'none'".to_owned() } else { hashes.join(" ") };
     let style = hash(STYLE);
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_the_policy_language() {
-        // From the specification of Content Security Policy Level 3, example of hash usage.
+        // From the example of hash usage in the specification of Content Security Policy Level 3.
         assert_eq!(hash("alert('Hello, world.');"), "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='");
     }
 

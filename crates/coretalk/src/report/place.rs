@@ -222,7 +222,7 @@ fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
     let fewest = arms.clone().min_by_key(|arm| headline.comparison.arms[*arm].runs.len());
     let most = arms.max_by_key(|arm| headline.comparison.arms[*arm].runs.len());
     let runs = match fewest.zip(most) {
-        // A placement whose CPU went offline has fewer runs.
+        // A placement that lost a CPU has fewer runs.
         Some((fewest, most)) if headline.runs(fewest).number != headline.runs(most).number => {
             Sentence::pluralized("{least} to {number} run{s} on a placement", headline.runs(most))
                 .with("least", headline.runs(fewest))

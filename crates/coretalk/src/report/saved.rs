@@ -53,7 +53,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The CPUs that went offline during the measurement, and how to resume with them; `None` if there are none.
+/// The CPUs lost during the measurement, and how to resume with them; `None` if there are none.
 pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
     let how = saved_as.map_or(Sentence::new(""), |id| {
         let template = match header.departed.len() {

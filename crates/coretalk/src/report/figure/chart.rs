@@ -4,8 +4,7 @@ use super::{BODY, SMALL};
 use crate::report::fmt::digits::{axis, nines};
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 
-/// Allowance for browser fonts, which may be wider than the outlines that widths are measured with; DejaVu Sans by a
-/// seventh.
+/// Allowance for browser fonts wider than the outlines that widths are measured with (DejaVu Sans: by a seventh).
 pub(super) const OTHER_FONT: f64 = 1.15;
 pub(super) const OTHER_BOLD: f64 = 1.35;
 

@@ -91,8 +91,8 @@ impl Steps<'_> {
         self.values().map_or(Vec::new(), |x| self.over(x, title, size))
     }
 
-    /// Shares over values on a linear axis, up to the 99th percentile: rare slow events would press the rest to the
-    /// edge.
+    /// Shares over values on a linear axis, up to the 99th percentile, so that rare slow events do not compress the
+    /// rest.
     pub fn linear_shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
         let of = |some: &[Curve]| Steps { curves: some.to_vec(), ..*self }.linear(title, size);
         evenly(&self.curves).flat_map(of).collect()

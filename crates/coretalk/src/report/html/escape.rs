@@ -1,9 +1,9 @@
-//! Text from outside that cannot become markup, script or the end of a data block.
+//! Escaping of foreign text, so that it cannot become markup or script or end a data block.
 
 use crate::report::text::plain;
 
-/// Text inside an element or a quoted attribute: control characters and marks that turn the direction of text are
-/// replaced, and what is markup is escaped.
+/// Escapes text for an element or a quoted attribute: markup is escaped, and control characters and marks that change
+/// the direction of text are replaced.
 ///
 /// ```
 /// # use coretalk::report::html::escape::escaped;
@@ -24,8 +24,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// JSON inside a `script` element: `<` is written as `\u003c`, so that nothing ends the block. Readers of JSON get the
-/// same values.
+/// Escapes JSON for a `script` element: `<` becomes `\u003c`, so that nothing ends the block; the values stay the same.
 pub fn json_block(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

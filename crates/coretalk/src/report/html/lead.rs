@@ -1,4 +1,4 @@
-//! What a page leads with: the answer in a sentence and three numbers, and what each probe found in one line.
+//! The top of a page: the answer in a sentence and three numbers, and the finding of each probe in one line.
 
 use super::escape::escaped;
 use crate::report::answer::{self, Answer, KeyNumber};
@@ -19,23 +19,23 @@ use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
 
-/// Subjects that a line names; the tables have all.
+/// Maximum number of subjects in a line; tables have all.
 const MAX_NAMED: usize = 3;
-/// The same of a page of one probe, in large numbers.
+/// Maximum number of large numbers on a page of one probe.
 const MAX_LARGE: usize = 3;
-/// Longer meanings stand with the tables.
+/// Maximum length of a meaning; tables have longer ones.
 const SHORT: usize = 50;
 
-/// A number with what it is of, as it stands large.
+/// A large number with its description.
 struct Tile {
     value: String,
     unit: String,
-    /// How sure it is, or what it stands for.
+    /// Its uncertainty or range.
     range: String,
     words: String,
 }
 
-/// The lead of a page, or of one of several runs on it; empty where the run holds nothing.
+/// The lead of a page, or of one of several runs on it; empty without results.
 pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let mut html = String::new();
     let map = main_map(input);
@@ -89,10 +89,10 @@ fn answers(found: impl Iterator<Item = (String, String)>) -> String {
     if rows.is_empty() { rows } else { format!("<dl class=\"answers\">{rows}</dl>\n") }
 }
 
-/// The numbers of the answer, each with the range of the pairs that it stands for.
+/// The numbers of the answer, each with the range of its pairs.
 fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Tile> {
     let latencies = map.index.and_then(|index| input.latencies().get(index));
-    // The answer takes its numbers from these.
+    // The source of the numbers of the answer.
     let rows = latencies.map_or_else(Vec::new, |map| {
         let kinds = class_pairs(map, input.topology());
         let kinds = kinds.into_iter().map(|of| (of.median_ns, of.range_ns, of.pairs));
@@ -115,14 +115,14 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
     numbers.iter().map(tile).collect()
 }
 
-/// A line for each probe; of a lone one its best subjects as large numbers.
+/// One line per probe; for a single probe, its best subjects as large numbers.
 fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let probes = &series.settings.probes;
     let condition = |ranking: &Ranking<'_>| {
         best::condition(report, ranking).iter().map(fmt::sentence).collect::<Vec<_>>().join(", ")
     };
     if let [name] = &probes[..] {
-        // What is answered otherwise (padding, batches, rates) has no best number.
+        // Other findings (padding, batches, rates) have no best number.
         let Some(Finding::Ranked(ranking)) = findings::of_probe(report, series, name).map(|of| of.finding)
         else {
             return String::new();
@@ -166,21 +166,21 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     }))
 }
 
-/// `3.61` and `µs`, `74.2` and `M messages/s`.
+/// Value and unit, such as `3.61` and `µs`, or `74.2` and `M messages/s`.
 fn value_and_unit(quantity: &Quantity, subject: &Subject<'_>) -> [String; 2] {
     let [value, unit] = fmt::point(&best::value_of(quantity, subject));
     let symbol = if let Unit::PerSecond(_) = quantity.unit { quantity.unit.symbol() } else { "".into() };
     [value, format!("{unit} {symbol}").trim().to_owned()]
 }
 
-/// ` ±2 % over 3 pairs`, and a mark where the value may be wrong by more than that.
+/// Uncertainty such as ` ±2 % over 3 pairs`, with a mark if the value may be wrong by more.
 fn uncertainty(quantity: &Quantity, subject: &Subject<'_>) -> String {
     let qualifiers =
         best::qualifiers(subject).iter().map(|part| format!(" {}", fmt::sentence(part))).collect::<String>();
     fmt::interval(&best::value_of(quantity, subject)) + &qualifiers
 }
 
-/// What the numbers are, under which condition, and how they are ordered.
+/// Quantity, condition and order of the numbers.
 fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     let quantity = ranking.quantity;
     let title = match quantity.aggregate {
@@ -189,7 +189,7 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     };
     let meaning = explanation(quantity).as_ref().map(fmt::sentence).filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
-    // The unit stands beside each number.
+    // Each number has its unit.
     let what = Some(title + &meaning).filter(|what| *what != quantity.unit.symbol());
     let order = match (&ranking.verdict, quantity.better) {
         (Verdict::Single, _) => "",

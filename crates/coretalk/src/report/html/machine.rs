@@ -1,4 +1,4 @@
-//! The machine, every doubt about it, how it was measured, and how to do it again.
+//! Sections about the machine, the doubts, the method, and how to repeat the run.
 
 use super::escape::escaped;
 use super::section::{Of, Section};
@@ -10,7 +10,7 @@ use crate::report::text::{plain, started};
 use coretalk_model::Verdict;
 use std::collections::BTreeMap;
 
-/// These sections of a run; `of` tells several runs apart.
+/// The sections of a run; `of` distinguishes several runs.
 pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
     match input.run() {
         Some(report) => {
@@ -86,7 +86,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
     Section::new("machine", "Machine and environment", of, body)
 }
 
-/// The findings that are at least so grave, gravest first.
+/// The findings of at least this severity, most severe first.
 pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
     let mut findings: Vec<_> = report.doctor.iter().filter(|finding| finding.verdict >= least).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
@@ -159,7 +159,7 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     Section::new("method", "Method and limits", of, body)
 }
 
-/// What can be said of numbers that another tool has measured.
+/// Notes on numbers measured by another tool.
 fn elsewhere(of: Of<'_>) -> Section {
     let lines = [
         "Numbers marked as imported were measured by another tool and read from a file. The file does not \

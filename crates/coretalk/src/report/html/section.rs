@@ -1,18 +1,18 @@
-//! [`Section`]: a part of the page, under its heading.
+//! [`Section`]: a part of the page with a heading.
 
 use super::escape::escaped;
 use crate::render::html::figure;
 use crate::report::picture::Picture;
 
-/// Widths of figures: of a section, and on a phone, where a smaller picture could not be read.
+/// Widths of figures: in a section, and on a phone, where a reduced picture would be illegible.
 pub(super) const WIDTHS: [f64; 2] = [940.0, 336.0];
 
-/// Figures drawn for a wide window and again for a narrow one.
+/// Draws figures for a wide and for a narrow window.
 pub(super) fn figures(draw: impl Fn(f64) -> Vec<Picture>) -> String {
     figures_of(WIDTHS.map(draw).each_ref())
 }
 
-/// The same of figures that are drawn already, in the order of [`WIDTHS`].
+/// Arranges drawn figures, in the order of [`WIDTHS`].
 pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
     let part = |class: &str, drawn: &[Picture]| match drawn.iter().map(figure).collect::<String>() {
         none if none.is_empty() => none,
@@ -21,25 +21,23 @@ pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
     part("wide", wide) + &part("narrow", narrow)
 }
 
-/// Which of several runs a part is about: its number and its machine.
+/// Number and machine of the run of a part, if there are several runs.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;
 
-/// The first section of a run.
+/// Id of the first section of a run.
 pub(super) const SUMMARY: &str = "summary";
 
-/// A part of the page.
 pub(super) struct Section {
-    /// Where links lead.
+    /// Target of links.
     pub id: String,
-    /// Its heading.
     pub title: String,
-    /// The contents of the page have a link to it; of several runs to the summary of each only.
+    /// Whether the table of contents links to it; with several runs, only to the summary of each.
     pub is_linked: bool,
     body: String,
 }
 
 impl Section {
-    /// A part; `of` tells several runs apart.
+    /// A part; `of` distinguishes several runs.
     pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
         let is_linked = of.is_none() || id == SUMMARY;
         let [id, title] = match of {
@@ -49,7 +47,6 @@ impl Section {
         Section { id, title, is_linked, body }
     }
 
-    /// Its HTML.
     pub fn html(&self) -> String {
         let (id, title) = (&self.id, escaped(&self.title));
         format!(

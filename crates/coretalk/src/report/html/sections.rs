@@ -1,4 +1,4 @@
-//! The results of a run, section by section: each appears where the run has something to say there.
+//! The sections with the results of a run; sections without content are left out.
 
 use super::escape::escaped;
 use super::lead::lead;
@@ -18,16 +18,16 @@ use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
 use coretalk_model::{CpuId, Verdict};
 use std::fmt::Write;
 
-/// Whether the heat maps of a run stand among its sections.
+/// Place of the heat maps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Maps {
-    /// Yes.
+    /// In a section of the run.
     Here,
-    /// They stand beside those of other runs.
+    /// Beside those of other runs.
     Elsewhere,
 }
 
-/// Everything that the run found out.
+/// All result sections of a run.
 pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
     let mut parts = Vec::new();
     let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
@@ -44,7 +44,7 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
     parts.extend(section("kinds", "Between all pairs", kinds));
     parts.extend(section("states", "Over time", states_body(input)));
     parts.extend(section("ladder", "The ladder", ladder_body(input)));
-    // What lies beside each other matters most where latencies were measured.
+    // Groups matter most for runs with latencies.
     let mut groups = section("groups", "Groups and agreement", groups_body(input));
     if input.file().is_some() || !input.latencies().is_empty() {
         parts.extend(groups.take());
@@ -61,7 +61,7 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
 }
 
 fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
-    // Of one run the lead stands above everything.
+    // The lead of a single run is at the top of the page.
     let mut body = if of.is_some() { lead(input) } else { String::new() };
     match (input.run(), input.file()) {
         (Some(report), _) => body.push_str(&run_summary(input, report)),
@@ -81,7 +81,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
                 body.push_str(&html::blocks(&states::story(report, &map.kernel, pair, value)))
             }
             None => {
-                // The lead says it of the first.
+                // The lead answers for the first map.
                 let is_first = report.maps().first().is_some_and(|first| std::ptr::eq(first, map));
                 let answer = answer::sentence(report, map).filter(|_| !is_first).map(Block::Answer);
                 body.push_str(&html::blocks(answer.as_slice()));
@@ -94,14 +94,14 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     let found = match (&report.series, &report.place) {
         (Some(series), _) => {
             let mut found = report::series::overview(report, series, report::Saved::As(input.name));
-            // The lead answers them.
+            // The lead answers the questions.
             found.retain(|block| !matches!(block, Block::Question(_)));
             if report.latency.is_some() {
                 found.extend(ending());
             }
             found
         }
-        // Behind what the lead says of each piece of work.
+        // Without the headlines, which are in the lead.
         (None, Some(place)) => place::overview(report, place).split_off(place::headlines(place).count()),
         (None, None) => {
             if report.maps().is_empty() {
@@ -120,7 +120,6 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     body
 }
 
-/// What each probe of series prints.
 fn found_body(input: &ReportInput<'_>) -> String {
     let Some(report) = input.run() else { return String::new() };
     let Some(series) = &report.series else { return String::new() };
@@ -133,7 +132,7 @@ fn found_body(input: &ReportInput<'_>) -> String {
         .iter()
         .map(|name| {
             let mut found = report::series::found_on_a_page(report, series, name);
-            // The page draws what characters sketch.
+            // The page has figures instead of character drawings.
             found.retain(|block| !matches!(block, Block::Drawing(_)));
             format!("<h3 id=\"found-{0}\">{0}</h3>\n{1}", escaped(name), html::blocks(&found))
         })
@@ -143,7 +142,7 @@ fn found_body(input: &ReportInput<'_>) -> String {
     sweeps + &batches + &figures(|width| sides::maps(report, width)) + &tables + &load
 }
 
-/// The extremes of a map, and how much of it was measured.
+/// The extremes of a map, and the share of it that was measured.
 fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     let all = overall(map);
     let extreme = |extreme: Extreme| {
@@ -178,15 +177,15 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
     format!("{} {interval}", ns(extreme.ns))
 }
 
-/// The element of the heat maps, which the script of the page fills.
+/// The section of the heat maps.
 pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
-    // One pair is no map: its story, its states and its ladder say more.
+    // One pair needs no map: states and ladder show more.
     let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
     let (id, title) = if square { ("maps", "Heat map") } else { ("data", "Data") };
     Section::new(id, title, of, heat_map_body(&[input], square))
 }
 
-/// The element that the script fills, and what stands there without it.
+/// The element that the script fills, with its content without JavaScript.
 pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String {
     let mut body = String::new();
     if square {

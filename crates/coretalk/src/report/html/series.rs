@@ -1,4 +1,4 @@
-//! Series on a page: curves over parameters, distributions, and a table of everything.
+//! Series on a page: curves over parameters, distributions, and a table.
 
 use super::escape::escaped;
 use super::section::{WIDTHS, figures_of};
@@ -17,13 +17,13 @@ use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A series and its place in the document.
+/// A series with its index in the document.
 type Placed<'a> = (usize, SeriesDoc<'a>);
 
-/// Beyond so many rows a page would be nothing else.
+/// Maximum number of rows, to keep the page readable.
 const MAX_ROWS: usize = 64;
 
-/// The part of each probe that left series; empty without one.
+/// The parts of all probes with series; empty if there are none.
 pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
     let mut body = String::new();
     for (probe, mut of_probe) in by_probe(series) {
@@ -38,7 +38,7 @@ pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
     body
 }
 
-/// The table of each probe that left series.
+/// The tables of all probes with series.
 pub fn tables(input: &ReportInput<'_>) -> Vec<Table> {
     by_probe(&input.outline.series).iter().map(|(_, of_probe)| whole_table(of_probe)).collect()
 }
@@ -54,7 +54,7 @@ fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<Placed<'a>>)> 
     probes
 }
 
-/// Drawings of every pair together, and of the pairs of each relation, of which the page shows one or the other.
+/// Drawings of all pairs and of the pairs of each relation; the page shows one of them.
 fn by_relation(series: &[Placed<'_>], topology: &Topology) -> String {
     let series: Vec<&SeriesDoc<'_>> = series.iter().map(|(_, one)| one).collect();
     let mut relations: Vec<(Relation, Vec<&SeriesDoc<'_>>)> = Vec::new();
@@ -85,13 +85,13 @@ fn by_relation(series: &[Placed<'_>], topology: &Topology) -> String {
     format!("<div class=\"choices\" data-label=\"Pairs\">\n{all}{}</div>\n", each.collect::<String>())
 }
 
-/// Values, and percentiles over nines.
+/// Values, and percentiles on a nines axis.
 fn values(drawn: &[Curves; 2]) -> String {
     let together = drawn.each_ref().map(|drawn| [&drawn.headline[..], &drawn.others].concat());
     figures_of(together.each_ref())
 }
 
-/// Distributions as shares over time, the linear axis behind a summary.
+/// Distributions as shares over time; those on a linear axis are collapsed.
 fn shares([wide, narrow]: &[Curves; 2]) -> String {
     let [log, linear] = [0, 1].map(|axis| figures_of([&wide.cdfs[axis], &narrow.cdfs[axis]]));
     let linear = match linear {
@@ -103,8 +103,7 @@ fn shares([wide, narrow]: &[Curves; 2]) -> String {
     log + &linear
 }
 
-/// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which
-/// distribution one is stays with it: figures are made by that.
+/// Moves the parameters common to all series into a text, except those that select a distribution, which figures need.
 fn set_apart(series: &mut [Placed<'_>]) -> String {
     let Some((_, first)) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = SeriesDoc { parameters: first.parameters.clone(), ..SeriesDoc::default() };
@@ -119,7 +118,7 @@ fn set_apart(series: &mut [Placed<'_>]) -> String {
     words_of(&common, &[])
 }
 
-/// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
+/// Percentiles, values and counts, one row per series; if there are too many, those with the greatest p99.
 fn whole_table(series: &[Placed<'_>]) -> Table {
     let mut shown: Vec<&Placed<'_>> = series.iter().collect();
     if series.len() > MAX_ROWS {
@@ -186,10 +185,9 @@ fn caption(all: usize) -> String {
     }
 }
 
-/// What a document knows of a number.
 fn with_interval(point: f64, interval: Option<[f64; 2]>) -> Number {
     match interval {
-        // Documents hold the intervals that are known with their confidence alone.
+        // Documents contain only intervals with their full confidence.
         Some([low, high]) => {
             Number::Estimate(Estimate { point, low, high, confidence: 0.95, effective_n: 0.0 })
         }

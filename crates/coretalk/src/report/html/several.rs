@@ -1,4 +1,4 @@
-//! Several runs on one page: what they share, their maps beside each other, and a table of machines and relations.
+//! Pages of several runs: common facts, their maps side by side, and a table of machines and relations.
 
 use super::machine;
 use super::section::Section;
@@ -18,7 +18,6 @@ use coretalk_model::Relation;
 use coretalk_model::compare::{GroupLevel, Levels, overview};
 use coretalk_model::latency::summary::{OfRelation, by_relation};
 
-/// The sections of a page of several runs.
 pub(super) fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
     let of_files = inputs.iter().any(|input| input.file().is_some());
     let table = if of_files { groups(inputs) } else { relations(inputs) };
@@ -36,14 +35,14 @@ pub(super) fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<
             parts.extend(machine::sections(input, of));
         }
     }
-    // The same is to be said of all of them.
+    // One section applies to all files.
     if let Some(file) = inputs.iter().find(|input| input.file().is_some()) {
         parts.extend(machine::sections(file, None));
     }
     parts
 }
 
-/// A sentence where runs of different kinds stand beside each other; empty where they are alike.
+/// Notes on mixed kinds of runs; empty if all are alike.
 pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
     let differ =
         |of: &dyn Fn(&ReportInput<'_>) -> String| inputs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
@@ -72,7 +71,7 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
     sentences.iter().map(|sentence| format!("<p class=\"note\">! {sentence}</p>")).collect()
 }
 
-/// Two runs against each other: what follows, the conditions that differ, and the levels.
+/// The difference of two runs: conclusion, differing conditions, and levels.
 fn difference(differing: &Differing<'_>) -> Section {
     let Some(view) = differing.words() else {
         let refusal = differing.refusal().map(Block::Prose);
@@ -93,7 +92,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     Section::new("difference", "Difference", None, body)
 }
 
-/// Machines × groups of pairs, where some machine has no relations: by the groups that its latencies show.
+/// Machines × inferred groups of pairs, if some machine has no relations.
 fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let sides: Vec<_> = inputs.iter().map(ReportInput::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
@@ -101,7 +100,7 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     if known.rows.is_empty() {
         return None;
     }
-    // Levels that stand at the same place share a column; whether they mean the same thing, their kind says.
+    // Levels at the same place share a column; their kind shows whether they have the same meaning.
     let mut levels: Vec<&GroupLevel> = Vec::new();
     for group in &known.groups {
         if !levels.contains(&&group.level) {
@@ -151,7 +150,7 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
         ];
         row.extend(shown.iter().map(|relation| {
             let found = known.iter().find(|row| row.relation == *relation);
-            // Of single runs, whose documents have it by pair.
+            // Single runs have the value by pair in their own documents.
             Cell::known(found.map(|row| {
                 let median = DisplayValue::bare(Number::Point(row.median_ns), Source::Unrecorded);
                 Sentence::new("{median} ({range}, {pairs})")

@@ -1,4 +1,4 @@
-//! Distributions of files on a page: what is odd about them, their curves, and a table.
+//! The page of distributions from files: problems, curves, and a table.
 
 use super::escape::escaped;
 use super::section::{Section, figures};
@@ -10,7 +10,7 @@ use crate::report::fmt::{self, digits::count};
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
 use std::fmt::Write;
 
-/// What the window of a browser shows.
+/// The title of the browser window.
 pub(super) fn title(views: &[SpectrumView]) -> String {
     format!("{} · coretalk", name(views))
 }
@@ -26,7 +26,6 @@ fn about(views: &[SpectrumView]) -> String {
     format!("{}, as in the files · values {values}", count(counted, "value"))
 }
 
-/// Doubts, curves, table.
 pub(super) fn sections(views: &[SpectrumView]) -> Vec<Section> {
     let mut parts = Vec::new();
     let odd = odd(views);
@@ -56,7 +55,7 @@ fn odd(views: &[SpectrumView]) -> String {
     if items.is_empty() { items } else { format!("<ul class=\"doubts\">\n{items}</ul>\n") }
 }
 
-/// A row for each distribution: on a page names are long, and there may be many.
+/// One row per distribution, because names may be long and distributions many.
 fn whole_table(views: &[SpectrumView]) -> String {
     let columns = table_rows(views);
     let heads = columns.iter().map(|(head, _)| Column::numbers(Sentence::name(head)));
