@@ -39,7 +39,7 @@ pub struct AdviceView {
     pub known: usize,
     /// The placement, or why there is none.
     pub outcome: Result<Advice, Sentence>,
-    /// CPUs that went offline during the measurement, which are no candidates.
+    /// CPUs lost during the measurement, which are no candidates.
     pub departed: Vec<Departure>,
     /// Doubts and conditions as whole sentences.
     pub remarks: Vec<Sentence>,

@@ -12,7 +12,7 @@ pub struct ClockView {
     /// Bounds of the offset of the row CPU's counter relative to the column CPU's in nanoseconds, low and high; `None`
     /// for pairs that were not compared.
     pub offsets: Option<Matrix<Option<[f64; 2]>>>,
-    /// CPUs that went offline during the comparison.
+    /// CPUs lost during the comparison.
     pub departed: Vec<Departure>,
     /// Number of CPUs that were not compared.
     pub left_out: usize,

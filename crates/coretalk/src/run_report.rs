@@ -24,7 +24,7 @@ pub struct RunHeader {
     pub simulated: bool,
     /// Whether every planned trial has an outcome, or the budget ended.
     pub complete: bool,
-    /// CPUs that went offline during the last segment, in the order noticed.
+    /// CPUs lost during the last segment, in the order noticed.
     pub departed: Vec<Departure>,
     /// Tags given by the user.
     pub tags: Vec<String>,

@@ -141,7 +141,7 @@ fn with_view<R>(
     Ok(then(&view))
 }
 
-/// Describes a side; `word` is the user's name for it.
+/// `word` is the user's name for the side.
 fn side(source: &Source, word: &OsStr) -> SideView {
     let given = match source {
         Source::Run(report, _) => report.header.tags.iter().find(|tag| word == tag.as_str()).cloned(),

@@ -103,7 +103,6 @@ fn host_clock(_: Picos) -> Result<(ClockView, Environment), Failure> {
     Ok((ClockView::of_facts(environment.clock.clone()), environment))
 }
 
-/// `--version -v`.
 pub fn build() -> Result<ExitCode, Failure> {
     let (compiler, libc) = (of_measure::compiler(), of_measure::libc_version());
     say(&Global::default(), &report::facts::build(&build_facts(), compiler.as_deref(), libc.as_deref()))

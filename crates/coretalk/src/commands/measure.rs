@@ -16,7 +16,6 @@ use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::latency::{LatencySettings, cells};
 
-/// Measures, or resumes a run.
 pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;

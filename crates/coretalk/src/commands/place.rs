@@ -15,7 +15,6 @@ use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::session::series::SeriesResumedState;
 
-/// Compares placements, or resumes a comparison.
 pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
@@ -32,7 +31,6 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     perform(&mut *machine, segment, requested, SeriesResumedState::default(), &options.output, outputs, &stop)
 }
 
-/// `plan` of a comparison.
 pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let (machine, seed) = machine::open_seeded(global)?;

@@ -73,7 +73,7 @@ fn hand_to(
             show(&blocks)
         }
         Shape::Json(identity) => {
-            // The document has a single machine time, like the budget.
+            // The document has one machine time, as there is one budget.
             plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);
             let document = Document::of_plan(&plan, &*machine, &settings.cpus, identity);
             hand_over(global, &document)

@@ -16,7 +16,6 @@ pub enum Shape {
     Json(Identity),
 }
 
-/// Returns the requested shape.
 pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
@@ -30,13 +29,12 @@ pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     }
 }
 
-/// Writes a document to the requested output.
 pub fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, Failure> {
     Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
     Ok(ExitCode::Done)
 }
 
-/// Writes blocks to the requested output, in its width.
+/// Writes blocks in the width of the output.
 pub fn say(global: &Global, blocks: &[Block<'_>]) -> Result<ExitCode, Failure> {
     let output = global.output.as_deref();
     let text = terminal::screen(blocks, &Style::of_width(output::width(output)));

@@ -37,13 +37,11 @@ struct StructureInput {
     departed: Vec<Departure>,
     environment: Option<Environment>,
     simulated: Option<String>,
-    /// CPUs in the order of the source.
     cpus: Vec<CpuId>,
     unit: &'static str,
     findings: Option<Findings>,
     note: Option<String>,
     execution: Vec<ExecutionTest>,
-    /// Findings of `lint` in a matrix of another tool.
     doubts: Vec<Doubt>,
 }
 

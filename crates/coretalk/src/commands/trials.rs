@@ -14,7 +14,6 @@ use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::session::series;
 
-/// Measures, or resumes a run.
 pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
@@ -33,7 +32,6 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
     perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }
 
-/// `plan` of a command that measures series.
 pub fn plan(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;

@@ -60,13 +60,12 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes what each imitated tool would have printed, in the order asked for, with its CPUs in `order` if given. A
-/// comment precedes the output of a simulated machine, so that nobody takes it for a real result. Comments also list
-/// CPUs that went offline and values that are missing. `render` is passed in because the formats belong to the kernels
-/// of the tools.
+/// Writes the output of each imitated tool, in the order requested, with its CPUs in `order` if given. A comment marks
+/// the output of a simulated machine as no real result. Comments also list lost CPUs and missing values. `render` is
+/// passed in because the formats belong to the kernels of the tools.
 ///
 /// # Errors
-/// Those of the writer.
+/// If the writer fails.
 pub fn write_imitations(
     report: &RunReport,
     order: Option<Order>,
@@ -90,8 +89,8 @@ pub fn write_imitations(
     Ok(())
 }
 
-/// Which values of imitated tools are missing, and why: one clause for each CPU that went offline, each tool that was
-/// not finished when the run ended, and each tool whose visits failed.
+/// Missing values of imitated tools with reasons: one clause for each lost CPU, each tool unfinished at the end of the
+/// run, and each tool with failed visits.
 pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(

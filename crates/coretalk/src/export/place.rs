@@ -7,7 +7,6 @@ use crate::report::place::{Numbered, table};
 use crate::run_report::PlaceReport;
 use std::io::Write;
 
-/// Writes `markdown`: one row for each metric and placement.
 pub(super) fn write_markdown(place: &PlaceReport, out: &mut dyn Write) -> Result<(), ExportError> {
     let comparisons = &place.result.comparisons;
     let mut of_all = table(Numbered::all(comparisons));

@@ -172,7 +172,7 @@ fn settings(
     })
 }
 
-/// Refuses a pair listed in both directions: a latency has none.
+/// Refuses a pair listed in both directions, because latency has no direction.
 fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
     let again = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);

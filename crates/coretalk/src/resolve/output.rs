@@ -19,7 +19,7 @@ pub struct OutputOptions {
     pub output: Option<PathBuf>,
     /// Further files.
     pub exports: Vec<(FormatWord, PathBuf)>,
-    /// Order of the map; `None` for that of the run, which a screen draws by topology.
+    /// Order of the map; `None` for the order of the run (by topology on a screen).
     pub order: Option<Order>,
     /// Rows of the map.
     pub by: ByWord,

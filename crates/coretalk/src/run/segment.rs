@@ -141,8 +141,7 @@ pub struct End {
 }
 
 impl Segment {
-    /// Closes the run file and returns the results. `told` is the outcome of the JSON lines, with the CPUs that went
-    /// offline.
+    /// Closes the run file and returns the results. `told` is the outcome of the JSON lines, with the lost CPUs.
     ///
     /// # Errors
     /// [`Failure`]: interrupted, the machine or the store failed, or the lines could not be written.

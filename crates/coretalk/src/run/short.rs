@@ -30,7 +30,7 @@ pub struct ShortMeasurement {
     pub cpus: Vec<CpuId>,
     /// Offline CPUs of the machine.
     pub offline: CpuSet,
-    /// CPUs that went offline during the measurement.
+    /// CPUs lost during the measurement.
     pub departed: Vec<Departure>,
     /// Machine time spent.
     pub took: Picos,

@@ -100,12 +100,12 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Returns the CPUs that went offline so far.
+    /// Returns the CPUs lost so far.
     pub fn departed(&self) -> &[Departure] {
         &self.departed
     }
 
-    /// Clears the progress from the terminal and returns the CPUs that went offline.
+    /// Clears the progress from the terminal and returns the lost CPUs.
     ///
     /// # Errors
     /// Writing the JSON lines failed, which stopped the run.

@@ -20,7 +20,7 @@ pub struct Child<'a> {
     pub stop: &'a Stop,
 }
 
-/// A process that is killed on drop.
+/// Killed on drop.
 pub struct Running(process::Child);
 
 impl Child<'_> {

@@ -12,7 +12,7 @@ use coretalk_model::place::{PlaceSettings, analyse_places};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
 
-/// Which raw ticks to read; they are most of the file of a small machine.
+/// Raw ticks to read; they take up most of the file of a small machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawTicks {
     /// None.

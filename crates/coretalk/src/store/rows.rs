@@ -51,8 +51,8 @@ fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Res
     serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(1, format!("{table}: {error}")))
 }
 
-/// Reads the CPUs that went offline in the last segment, in the order noticed, from the decisions of the run. Those of
-/// earlier segments have been measured since, or are missing again.
+/// Reads the CPUs lost in the last segment, in the order noticed, from the decisions of the run. Those of earlier
+/// segments have been measured since, or were lost again.
 pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<Departure>> {
     let last: u32 = db.query_row("SELECT ifnull(max(segment), 0) FROM segments", [], |row| row.get(0))?;
     let mut select = db.prepare("SELECT key, value FROM decisions WHERE key LIKE 'departed:%'")?;

@@ -30,7 +30,7 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    /// Divides a new total budget in the proportion of the old ones.
+    /// Divides a new total budget in proportion to the old ones.
     pub fn shared(whole: Picos, map: Option<Picos>, trials: Option<Picos>) -> Budgets {
         let Some((map, trials)) = map.zip(trials) else { return Budgets { map: whole, trials: whole } };
         let share = map.secs() / (map + trials).secs().max(1e-9);
@@ -320,7 +320,7 @@ fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
 }
 
 fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
-    // `budget` also if the run is incomplete because a CPU went offline.
+    // `budget` also if the run is incomplete because of a lost CPU.
     let ended = match (complete, budget_ended) {
         (_, true) => "budget",
         (true, false) => "complete",

@@ -15,7 +15,6 @@ pub struct Noise {
     environment: Environment,
     /// CPUs worth avoiding, noisiest first.
     noisy: Vec<Quietness>,
-    /// Number of measured CPUs.
     watched: usize,
 }
 

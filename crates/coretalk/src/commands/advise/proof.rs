@@ -18,8 +18,8 @@ use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
 use coretalk_model::{Departure, Environment, Picos};
 
 /// Runs the work of a claim on its placements and compares the results with the predictions. Saves nothing.
-/// `measured_on` is the machine of the latencies, if known; `spent` is the used part of the budget; CPUs that go
-/// offline are added to `departed`.
+/// `measured_on` is the machine of the latencies, if known; `spent` is the used part of the budget; lost CPUs are added
+/// to `departed`.
 ///
 /// # Errors
 /// The machine differs, lacks a CPU, or fails; or the command was interrupted.

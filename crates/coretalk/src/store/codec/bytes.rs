@@ -48,12 +48,10 @@ const MAX_NS: f32 = 1e11;
 /// Maximum core clock in GHz: ten times the fastest known.
 const FASTEST_GHZ: f32 = 100.0;
 
-/// Number of events in the rows read so far.
 #[derive(Debug, Default)]
 pub struct Events(u64);
 
 impl Events {
-    /// Adds events and checks the total.
     pub fn add(&mut self, what: &'static str, value: u64) -> Result<u64, Damage> {
         self.0 = self.0.saturating_add(value);
         if self.0 > MAX_EVENTS { Err(Damage::Value { what, value }) } else { Ok(value) }
@@ -126,7 +124,6 @@ const CRC_TABLES: [[u32; 256]; 8] = {
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Starts a blob with its version byte.
     pub fn new(version: u8) -> Writer {
         Writer(vec![version])
     }
@@ -178,7 +175,7 @@ impl Writer {
     }
 }
 
-/// Reads numbers from a blob. Never allocates on the word of the blob alone: see [`Reader::count`].
+/// Reads numbers from a blob. Never allocates by an unchecked length in the blob: see [`Reader::count`].
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],

@@ -88,7 +88,6 @@ pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage
     Ok(ticks)
 }
 
-/// Prediction of the next value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Predictor {
     /// Median of the span: lines do not differ.
@@ -175,7 +174,7 @@ fn gcd(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// Packs bits into bytes, lowest first.
+/// Lowest bits first.
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,

@@ -100,7 +100,6 @@ pub fn write_series_budget(db: &Connection, budget: Picos) -> rusqlite::Result<(
     Ok(())
 }
 
-/// Reads the settings of series; `None` if the run has none.
 pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSettings>> {
     let keys: u32 = db.query_row("SELECT count(*) FROM series_settings", [], |row| row.get(0))?;
     if keys == 0 {

@@ -89,7 +89,6 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Reads the latency settings; `None` for a run without a map.
 pub fn read_settings(db: &Connection) -> rusqlite::Result<Option<LatencySettings>> {
     let Row(settings) = read_keys(db, "settings")?;
     within("the precision", settings.precision, SMALLEST..=1.0)?;
