@@ -103,7 +103,7 @@ class Run:
                 row["cycles"] = (cell["cycles"] or {}).get("median")
                 row["passes"] = cell["passes"]
                 row["grade"] = cell["grade"]
-                row["flags"] = ",".join(cell["flags"])
+                row["flags"] = " ".join(cell["flags"])
                 row["reason"] = cell["reason"]
                 rows.append(row)
         return to_frame(rows, to)
@@ -162,10 +162,10 @@ class Run:
         """A row for each distribution of each trial of the other probes, with columns as in CSV.
 
         These are its parameters, its CPUs in role order joined by `-`, count, mean and percentiles of its events, the
-        interval of their median (`median_ns_low`, `median_ns_high`), values of the trial with intervals, and counts.
+        interval of their median (`median_ns_low`, `median_ns_high`), values and counts of its trial, values with intervals.
         """
         rows: List[Row] = []
-        for one in _chosen(self.document["series"], "series", parameters):
+        for one in _chosen(_with_trials(self.document["series"]), "series", parameters):
             row: Row = {"probe": one["probe"], "cpus": _placed(one["placement"]), **one["parameters"]}
             unit, values = one["unit"], one["values"]
             row["count"] = one["count"] if one["kind"] == "event" else None
@@ -177,7 +177,7 @@ class Run:
                 if name not in one["counts"]:
                     row[name + "_low"], row[name + "_high"] = one["intervals"].get(name) or (None, None)
             row.update(one["counts"])
-            row.update(passes=one["passes"], grade=one["grade"], flags=",".join(one["flags"]), reason=one["reason"])
+            row.update(passes=one["passes"], grade=one["grade"], flags=" ".join(one["flags"]), reason=one["reason"])
             rows.append(row)
         return to_frame(_even(rows), to)
 
@@ -335,6 +335,22 @@ def _chosen(entries: List[Dict[str, Any]], what: str, parameters: Dict[str, Any]
         kept = [(one, has) for one, has in zip(entries, known) if has.get(name) in wanted]
         entries, known = [one for one, _ in kept], [has for _, has in kept]
     return entries
+
+
+def _with_trials(entries: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """The entries of series, each with values and counts of its trial: the document has them in the first of a trial."""
+    whole: List[Dict[str, Any]] = []
+    first: Dict[str, Any] = {}
+    trial: Any = None
+    for one in entries:
+        parameters = {name: value for name, value in one["parameters"].items() if name not in ("view", "phase")}
+        of = (one["probe"], one["placement"], parameters)
+        if of != trial:
+            first, trial = one, of
+        values, counts = first["values"], first["counts"]
+        intervals = {name: ends for name, ends in first["intervals"].items() if name in values}
+        whole.append({**one, "values": values, "counts": counts, "intervals": {**intervals, **one["intervals"]}})
+    return whole
 
 
 def _placed(cpus: List[int]) -> str:

@@ -153,9 +153,10 @@ def test_bad_input_is_a_coretalk_error(latency, store, tmp_path, monkeypatch):
         ct.load(tmp_path / "locked.csv")
 
 
-@pytest.mark.parametrize("command", ["wait", "wake", "spawn", "contend", "sharing", "broadcast"])
+@pytest.mark.parametrize("command", ["wait", "wake", "spawn", "contend", "sharing", "broadcast", "jitter", "queue"])
 def test_series_have_the_columns_of_csv(command, store):
-    run = ct.run(command, cpus="0,1", budget="3s", store=store, progress=False, **MACHINE)
+    more = {"rate": "1M/s"} if command == "queue" else {}
+    run = ct.run(command, cpus="0,1", budget="3s", store=store, progress=False, **more, **MACHINE)
     text = exported(run, store, "--format", "csv", "--probe", command)
     printed = list(csv.reader(line for line in io.StringIO(text) if not line.startswith("#")))
     columns = [name.replace("max_ns", "p100_ns") for name in printed[0]]
@@ -163,12 +164,19 @@ def test_series_have_the_columns_of_csv(command, store):
     rows = run.series()
     filled = {name for fields in printed[1:] for name, field in zip(columns, fields) if field}
     assert filled <= {*rows[0], "view"} and {*rows[0]} - {"phase"} <= {*columns}
+    assert len(rows) == len(printed) - 1
     for row, fields in zip(rows, printed[1:]):
-        of_csv = dict(zip(columns, fields))
-        for name in ("cpus", "count", "mean_ns", "median_ns_low", "median_ns_high"):
+        for name, field in zip(columns, fields):
             value = row.get(name)
-            is_alike = of_csv[name] == ("" if value is None else str(value))
-            assert is_alike or float(of_csv[name]) == pytest.approx(value, abs=1e-3), name
+            is_alike = field == ("" if value is None else str(value))
+            assert is_alike or float(field) == pytest.approx(value, abs=1e-3), name
+
+
+def test_each_distribution_has_the_values_of_its_trial(store):
+    run = ct.run("wake", cpus="0,1", budget="2s", gap="20us,1ms", primitive="semaphore", store=store, progress=False, **MACHINE)
+    values = {(row["gap_ns"], row["slept_mean_ns"], row["samples"]) for row in run.series()}
+    assert len(values) == 2 and len(run.series(view="slept")) == 2, "two trials of several distributions"
+    assert {(row["gap_ns"], row["slept_mean_ns"], row["samples"]) for row in run.series(view="slept")} == values
 
 
 def test_series_have_their_parameters_values_and_percentiles(store):
