@@ -63,7 +63,7 @@ _INSTEAD = {
 }
 
 
-def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run:
+def run(command: str, *words: Union[str, "os.PathLike[str]"], progress: bool = True, **options: Any) -> Run:
     """Measures: `run("latency", cpus="0-7", precision="1%")` is `coretalk latency --cpus 0-7 --precision 1%`.
 
     Options are those of the command line with underscores; see `coretalk help COMMAND`. CPUs are text, or any iterable of
@@ -75,7 +75,7 @@ def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run
     """
     if command in _INSTEAD and words[:1] != ("show",):
         raise UsageError(f"`coretalk {command}` prints no document of a run: {_INSTEAD[command]}")
-    return _measured([command], words, progress, options)
+    return _measured([command], [os.fsdecode(word) for word in words], progress, options)
 
 
 def quick(*, progress: bool = True, **options: Any) -> Run:
@@ -137,8 +137,13 @@ def _is_run_file(path: str) -> bool:
         raise InputError(f"failed to read {path}: {error.strerror}") from None
 
 
-def compare(a: str, b: str, store: Optional[str] = None, **options: Any) -> Comparison:
-    """Two saved runs or files of other tools, level by level. Raises Found or CannotTell only with `fail_on`."""
+def compare(
+    a: Union[str, "os.PathLike[str]"], b: Union[str, "os.PathLike[str]"], store: Optional[str] = None, **options: Any
+) -> Comparison:
+    """Two saved runs, by name as in `load`, or files of other tools, level by level.
+
+    Raises Found or CannotTell only with `fail_on`.
+    """
     result = run("compare", a, b, store=store, **options)
     assert isinstance(result, Comparison)
     return result
@@ -176,6 +181,8 @@ def percentiles(curves: Sequence[Union[Percentiles, str, "os.PathLike[str]"]], a
     """Draws distributions of .hgrm files in one chart, with matplotlib. Returns the axes."""
     from .draw import percentiles as draw
 
+    if isinstance(curves, (str, bytes)):
+        raise TypeError("`curves` is a list of files or distributions")
     loaded: List[Percentiles] = [
         curve if isinstance(curve, Percentiles) else read(os.fsdecode(curve)) for curve in curves
     ]

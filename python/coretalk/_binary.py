@@ -76,7 +76,7 @@ def words_of(options: Mapping[str, Option]) -> List[str]:
             words.append(option)
         elif isinstance(value, Mapping):
             for key, part in value.items():
-                words += [option, key if part is None else f"{key}={_word(part)}"]
+                words += [option, str(key) if part is None else f"{key}={_word(part)}"]
         else:
             words += [option, _word(value)]
     return words

@@ -20,6 +20,8 @@ class Run:
     """
 
     def __init__(self, document: Dict[str, Any], store: Optional[str] = None) -> None:
+        if not isinstance(document, dict):
+            raise TypeError(f"`document` is a dict, not a {type(document).__name__}")
         if document.get("schema") != SCHEMA:
             raise ParameterError(f"this is a document of schema {document.get('schema')!r}, not {SCHEMA!r}")
         self.document = document
@@ -134,8 +136,8 @@ class Run:
     def _only_matrix(self, protocol: Optional[str], parameters: Dict[str, Any]) -> Dict[str, Any]:
         chosen = self.matrices(protocol=protocol, **parameters)
         if len(chosen) != 1:
-            names = [_name(matrix) for matrix in chosen or self.document["matrices"]]
-            raise ParameterError(f"{len(chosen)} matrices match; there are: {'; '.join(names)}")
+            names = "; ".join(map(_name, chosen))
+            raise ParameterError(f"{len(chosen)} matrices match; there are: {names}" if chosen else "this run has no matrices")
         return chosen[0]
 
     @staticmethod

@@ -1,6 +1,7 @@
 import csv
 import io
 import math
+import pathlib
 import subprocess
 import sys
 
@@ -119,6 +120,8 @@ def test_misspelt_parameters_name_what_there_is(queues, latency):
         latency.cells(protocol="nope")
     with pytest.raises(ct.UsageError, match="this run has no series"):
         latency.series(primitive="pipe")
+    with pytest.raises(ct.ParameterError, match="this run has no matrices"):
+        ct.Run({**latency.document, "matrices": []}).matrix()
     with pytest.raises(ct.ParameterError, match="capacity is empty"):
         queues.cells(capacity=[])
     assert {row["capacity"] for row in queues.cells(capacity=[1, 10])} == {1, 10}
@@ -137,12 +140,22 @@ def test_bad_input_is_a_coretalk_error(latency, store, tmp_path, monkeypatch):
         lambda: ct.Run(latency.document).report(str(tmp_path)),
         lambda: latency.cells(to="excel"),
         lambda: latency.matrix(order="random"),
+        lambda: ct.run("import", tmp_path / "absent.csv"),
+        lambda: ct.place([], {1: None, 2: [0, 1]}, workload="ring", threads=2, progress=False, **MACHINE),
         lambda: ct.Comparison({**latency.document, "run": None}).text(),
     ]
     for attempt in attempts:
         with pytest.raises(ct.CoretalkError):
             attempt()
-    for wrong in (lambda: ct.place("./bench", {"one": "0"}), lambda: ct.place([], ["0"]), lambda: ct.queue(None)):
+    of_wrong_types = [
+        lambda: ct.place("./bench", {"one": "0"}),
+        lambda: ct.place([], ["0"]),
+        lambda: ct.queue(None),
+        lambda: ct.Run(None),
+        lambda: ct.compare(latency, latency),
+        lambda: ct.percentiles(absent),
+    ]
+    for wrong in of_wrong_types:
         with pytest.raises(TypeError):
             wrong()
     monkeypatch.setattr("builtins.open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "denied")))
@@ -196,6 +209,8 @@ def test_comparisons_have_levels(latency, store):
     other = ct.run("latency", cpus="0-2,8,16", store=store, progress=False, machine="sim:chiplet-16-smt", seed=2)
     compared = ct.compare(latency.id, other.id, store=store, progress=False)
     levels = compared.levels()
+    paths = [pathlib.Path(_binary.output(["runs", "path", run.id, "--store", store]).strip()) for run in (latency, other)]
+    assert ct.compare(*paths, progress=False).levels() == levels
     assert [row["level"] for row in levels] == ["smt", "l3", "package"]
     assert {(row["from_cpu"], row["to_cpu"]) for row in compared.pairs()} >= {(0, 1), (0, 16)}
     assert {row["verdict"] for row in levels} <= {"same", "faster", "slower", "unknown"}
