@@ -57,9 +57,13 @@ class Names(unittest.TestCase):
         self.assertIn(f"pip install ./{self.distribution.replace('-', '_')}-", text("README.md"))
 
     def test_no_text_advises_the_package_of_another_project(self) -> None:
-        other = re.compile(rf"pip3? install (?:-\S+ )*coretalk(?!{self.distribution.removeprefix('coretalk')}\b)".encode())
+        advice = r"(?:pip3? install|pipx (?:install|run)|uv (?:add|tool install)|uvx|pypi\.org/project/)(?:\s*-\S+)*\s*[\"']?"
+        other = re.compile(rf"{advice}coretalk(?!{self.distribution.removeprefix('coretalk')}\b)")
+        for advised in ("pip install --user -U coretalk", "pipx install 'coretalk[frames]'", "uvx coretalk", "pypi.org/project/coretalk/"):
+            self.assertRegex(advised, other)
+            self.assertNotRegex(advised.replace("coretalk", self.distribution), other)
         for path in TREE.keys() - {".ci/test_dist.py"}:
-            self.assertIsNone(other.search(TREE[path]), path)
+            self.assertIsNone(other.search(TREE[path].decode(errors="replace")), path)
 
 
 class Versions(unittest.TestCase):
@@ -68,6 +72,7 @@ class Versions(unittest.TestCase):
     def test_every_version_is_that_of_the_workspace(self) -> None:
         self.assertEqual(constant("python/coretalk/__init__.py", "__version__"), self.version)
         self.assertEqual(re.findall(r"^version: (.*)", text("CITATION.cff"), re.M), [self.version])
+        self.assertEqual(re.findall(r"^## \[(\d.*?)\]", text("CHANGELOG.md"), re.M)[0], self.version)
         names = re.findall(r"coretalk(?:_bench)?[-_](\d+\.\d+\.\d+)", text("README.md"))
         self.assertEqual((set(names), len(names)), ({self.version}, 3))
 

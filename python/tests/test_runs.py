@@ -260,6 +260,13 @@ def test_a_binary_that_is_none_is_refused(tmp_path, monkeypatch):
             ct.runs()
 
 
+def test_a_missing_binary_names_the_distribution(monkeypatch):
+    monkeypatch.delenv("CORETALK_BINARY", raising=False)
+    monkeypatch.setattr(_binary, "candidates", lambda: [])
+    with pytest.raises(ct.BinaryNotFound, match=f"pip install {_binary.DISTRIBUTION}$"):
+        ct.runs()
+
+
 def test_a_binary_of_another_version_is_refused(tmp_path, monkeypatch):
     other = tmp_path / "coretalk"
     other.write_text("#!/bin/sh\necho coretalk 9.9.9\n")
