@@ -207,6 +207,16 @@ class Origin(unittest.TestCase):
         exported, said = self.environment(self.rust, SOURCE_DATE_EPOCH="1", CORETALK_COMMIT="a")
         self.assertEqual((exported, said), ("export SOURCE_DATE_EPOCH=1 CORETALK_COMMIT=a\n", ""))
 
+    def test_a_clone_without_git_is_an_archive(self) -> None:
+        self.commit()
+        programs = self.root / "target/programs"
+        programs.mkdir(parents=True)
+        for name in ("bash", "cut", "date", "dirname", "find", "grep", "sort", "tail"):
+            (programs / name).symlink_to(str(shutil.which(name)))
+        exported, said = self.environment(self.rust, PATH=f"{self.root}/target:{programs}")
+        self.assertEqual(exported, "export SOURCE_DATE_EPOCH=1000000000 CORETALK_COMMIT=''\n")
+        self.assertIn("the commit is unknown", said)
+
     def test_a_clone_has_the_date_and_commit_of_its_history(self) -> None:
         shutil.copy2(deep.ROOT / "dist/environment", self.root / "dist")
         self.write(".gitignore", "/target")
