@@ -245,7 +245,8 @@ pub enum RequestError {
     },
     /// Work for a runtime, where this program alone can perform it.
     #[error("`{0}` is of the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
-        (`wait --strategy`), wake-ups (`wake --primitive`) and methods of contention (`contend --method`)", runtime = .0.runtime)]
+        (`wait --strategy`), wake-ups (`wake --primitive`), methods of contention (`contend --method`) and kinds of threads \
+        (`spawn --kind`)", runtime = .0.runtime)]
     External(External),
     /// A value outside the allowed range or set.
     #[error("{what}: {allowed}")]
@@ -282,6 +283,15 @@ impl RequestError {
         }
         let (typed, nearest) = (typed.to_owned(), nearest(typed, names));
         RequestError::Unknown { what, typed, known: names.join(", "), nearest }
+    }
+
+    /// Suggests what a runtime calls by an unknown name: `jthread` is no mistyped `thread`.
+    pub(crate) fn or_of(mut self, twins: &[Twin]) -> RequestError {
+        if let RequestError::Unknown { typed, nearest, .. } = &mut self {
+            let named = |name: &&str| name.split_once(':').is_some_and(|(_, own)| own == typed);
+            *nearest = twins.iter().map(|twin| twin.external).find(named).or(*nearest);
+        }
+        self
     }
 
     /// Builds the error for an item that an option lists twice.
