@@ -370,6 +370,8 @@ fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
     assert!(arm["flags"].as_array().unwrap().contains(&"preempted".into()), "{arm}");
     assert!(arm["waited_percent"].as_f64().unwrap() > 20.0, "{arm}");
     assert!(flat(&said.out).contains("other programs took"), "{}", said.out);
+    tool.done(&["report", "beside", "-o", "beside.svg"]);
+    assert!(tool.read("beside.svg").contains("disturbed, "), "{}", said.out);
 }
 
 #[test]

@@ -53,6 +53,31 @@ fn a_picture_has_every_row_of_the_tables_with_its_difference() {
     }
     let differences = |text: &str| text.matches("-30 % ±").count();
     assert!(differences(&table) > 0 && differences(&picture) == differences(&table), "{table}");
+    assert!(!picture.contains('…'), "nothing is cut: {picture}");
+    // Five runs give the difference of the medians, without an interval.
+    let five = format!("{words} --repeat 5");
+    let table = flat(&tool.done(&five.split(' ').collect::<Vec<_>>()).out);
+    tool.done(&["report", "latest", "-o", "place.svg"]);
+    assert!(table.contains(" · -30 % 0.0625 ") && !table.contains('±'), "{table}");
+    assert!(tool.read("place.svg").contains(">-30 %, "), "{table}");
+}
+
+#[test]
+fn names_and_values_do_not_overlap_on_a_phone() {
+    let tool = Tool::new();
+    let words = ["place", "--machine", "sim:chiplet-16-smt", "--seed", "1", "-q", "--workload", "n-queens"];
+    let places =
+        ["--placement", "two CCX=0-2,8-10", "--placement", "threads of the cores of one CCX=0-2,16-18"];
+    tool.done(&[&words[..], &places].concat());
+    tool.done(&["report", "latest", "-o", "place.html"]);
+    let page = tool.read("place.html");
+    let is_of_phone = |figure: &&str| figure.contains("x=\"336\"") && figure.contains(">-30 % ±");
+    let phone = page.split("<svg").find(is_of_phone).unwrap();
+    let y_of = |words: &str| {
+        let text = phone.split("<text").find(|text| text.contains(words)).unwrap();
+        text.split_once(" y=\"").unwrap().1.split('"').next().unwrap()
+    };
+    assert_ne!(y_of(">threads of the cores of one CCX<"), y_of(">-30 % ±"));
 }
 
 #[test]

@@ -33,13 +33,18 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     });
     let axis = Axis::over(label, kind, values)?;
     let wide = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
-    let names = rows.iter().map(|row| wide(&row.name)).fold(40.0, f64::max).min(width * 0.34);
-    let full = rows.iter().map(|row| wide(&row.words)).fold(40.0, f64::max).min(width * 0.66);
-    let words = full.min(width * 0.3);
-    // Without room between name and value, both go above the line.
-    let is_narrow = width < NARROW;
+    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| wide(of(row))).fold(40.0, f64::max).min(width);
+    let (full_names, words) = (widest(|row| &row.name), widest(|row| &row.words));
+    let names = full_names.min(width * 0.34);
+    // Without room between name and value, both go above the line; without room for both there, on a line each.
+    let is_narrow = width < NARROW || words > (width - names) / 2.0;
+    let is_stacked = is_narrow && full_names + words + 12.0 > width;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
-    let (names, words) = if is_narrow { (width - full - 12.0, full) } else { (names, words) };
+    let (names, below) = match (is_narrow, is_stacked) {
+        (_, true) => (width, 16.0),
+        (true, false) => (width - words - 12.0, 0.0),
+        (false, false) => (names, 0.0),
+    };
     let x = |value: f64| left + axis.position(value) * (right - left);
     let mut picture = Picture::new(title, width, 0.0);
     let title = super::wrapped(title, width / OTHER_BOLD, BODY.strong());
@@ -53,7 +58,7 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
         }
         baseline += 22.0;
         drawn.push((baseline, Some(row), &row.name));
-        baseline += if is_narrow { 16.0 } else { 0.0 };
+        baseline += below + if is_narrow { 16.0 } else { 0.0 };
     }
     let bottom = baseline + 10.0;
     let mut free = f64::NEG_INFINITY;
@@ -71,9 +76,9 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
             picture.text([0.0, baseline], Anchor::Start, SMALL.strong().in_ink(Ink::Faint), name);
             continue;
         };
-        let middle = baseline + if is_narrow { 12.0 } else { -4.0 };
+        let middle = baseline + below + if is_narrow { 12.0 } else { -4.0 };
         picture.text([0.0, baseline], Anchor::Start, BODY, cut(name, names, BODY.size));
-        picture.text([width, baseline], Anchor::End, BODY, cut(&row.words, words, BODY.size));
+        picture.text([width, baseline + below], Anchor::End, BODY, cut(&row.words, words, BODY.size));
         if let Some([low, high]) = row.range {
             picture.line(vec![[x(low), middle], [x(high), middle]], Ink::Series(row.series), 1.5);
         }

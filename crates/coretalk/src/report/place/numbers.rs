@@ -87,12 +87,15 @@ impl<'a> Numbered<'a> {
         if is_reversed { Operation::Reversed.of([source]) } else { source }
     }
 
-    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`; `None` without one.
+    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`; of few runs that of the
+    /// medians, `-26 %`, which has none; `None` without a value.
     pub fn difference(&self, arm: usize) -> Option<Sentence> {
         let index = self.pair(arm)?;
         let pair = &self.comparison.pairs[index];
         let is_reversed = arm < self.reference();
-        let share = pair.share.filter(|_| pair.interval().is_some())?;
+        let Some(share) = pair.share.filter(|_| pair.interval().is_some()) else {
+            return Some(Sentence::new("{share}").with("share", self.of_medians(arm)?));
+        };
         let reversed = |share: f64| 1.0 / (1.0 + share) - 1.0;
         let share = match is_reversed {
             false => share,
