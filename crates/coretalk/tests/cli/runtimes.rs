@@ -143,6 +143,8 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
     for name in ["dotnet:clock", "java:clock", "clock"] {
         assert!(screen.contains(&format!(" {name} ")), "{name}: {screen}");
     }
+    tool.done(&words("report clocks -o clocks.svg"));
+    assert!(tool.read("clocks.svg").contains(">clock<"), "each curve has a name");
     let files: Vec<String> = std::fs::read_dir(tool.path().join("clocks"))
         .unwrap()
         .map(|file| file.unwrap().file_name().to_string_lossy().into_owned())

@@ -185,6 +185,7 @@ struct Common<'a> {
     left_out: Vec<&'a str>,
     parameters: Vec<&'a str>,
     cpus: bool,
+    is_of_several: bool,
     first: &'a SeriesDoc<'a>,
 }
 
@@ -200,19 +201,22 @@ impl<'a> Common<'a> {
         parameters.sort_unstable();
         parameters.dedup();
         let cpus = series.iter().all(|one| one.placement == first.placement && same(MASK));
-        Common { left_out, parameters, cpus, first }
+        Common { left_out, parameters, cpus, is_of_several: series.len() > 1, first }
     }
 
     fn name(&self, one: &SeriesDoc) -> String {
         let cpus = if self.cpus { String::new() } else { cpus_of(one) };
-        joined([cpus, self.words(one)], " · ")
+        let name = joined([cpus, self.words(one)], " · ");
+        // This program's clock beside those of runtimes, which have names, is `clock`.
+        match name.is_empty() && self.is_of_several {
+            true => told(one, |name| self.parameters.contains(&name)),
+            false => name,
+        }
     }
 
     /// The parameters that distinguish a series: text alone, numbers with their names.
     fn words(&self, one: &SeriesDoc) -> String {
-        let is_hidden = |name: &str| self.left_out.contains(&name) || self.parameters.contains(&name);
-        let told = one.parameters.iter().filter(|(name, _)| !is_hidden(name));
-        told.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
+        told(one, |name| !self.left_out.contains(&name) && !self.parameters.contains(&name))
     }
 
     fn title(&self, what: &str) -> String {
@@ -222,6 +226,11 @@ impl<'a> Common<'a> {
         let cpus = if self.cpus { cpus_of(self.first) } else { String::new() };
         joined([what.to_owned(), joined([words, cpus], ", ")], "; ")
     }
+}
+
+fn told(one: &SeriesDoc, is_told: impl Fn(&str) -> bool) -> String {
+    let told = one.parameters.iter().filter(|(name, _)| is_told(name));
+    told.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
 }
 
 fn cpus_of(one: &SeriesDoc) -> String {
