@@ -322,6 +322,11 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
         |one: &&SeriesDoc| chosen.iter().any(|other| other.is_headline() && are_of_one_trial(other, one));
     let followers: Vec<&SeriesDoc> = followers.into_iter().filter(is_led).collect();
     chosen.extend(followers);
+    // Threads that may run anywhere are another place of the same kind: without room for all, the bound ones are drawn.
+    let is_crowded = chosen.iter().filter(|one| is_in_first_chart(one)).count() > MAX_CURVES;
+    if room.is_one_chart && is_crowded && chosen.iter().any(|one| mask_of(one).is_none()) {
+        chosen.retain(|one| mask_of(one).is_none());
+    }
     chosen.sort_by_key(|one| series.iter().position(|known| std::ptr::eq(*known, *one)));
     chosen
 }
