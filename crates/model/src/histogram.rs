@@ -21,6 +21,8 @@ const KEPT_BITS: u32 = 11;
 pub struct Histogram {
     /// Upwards by position.
     ranges: Vec<Range>,
+    /// Sum of the counts: every percentile starts from it.
+    count: u64,
 }
 
 /// A range of equivalent values that holds something, in 10 bytes: runs hold tens of millions of them.
@@ -46,7 +48,7 @@ impl Histogram {
 
     /// An empty histogram with memory for this number of ranges.
     pub fn with_capacity(ranges: usize) -> Histogram {
-        Histogram { ranges: Vec::with_capacity(ranges) }
+        Histogram { ranges: Vec::with_capacity(ranges), count: 0 }
     }
 
     /// Counts a number of equal durations in nanoseconds; negative ones and what is not a number count as zero.
@@ -57,6 +59,7 @@ impl Histogram {
     /// Counts a number of equal durations in units.
     pub fn record(&mut self, units: u64, count: u64) {
         let Some(more) = Range::of(units.min(Histogram::HIGHEST), count) else { return };
+        self.count = self.count.saturating_add(count);
         // Values mostly come upwards.
         let place = match self.ranges.last() {
             Some(last) if last.position >= more.position => {
@@ -77,7 +80,7 @@ impl Histogram {
 
     /// How many were counted; at most the largest number.
     pub fn count(&self) -> u64 {
-        self.ranges.iter().fold(0, |total, range| total.saturating_add(range.count))
+        self.count
     }
 
     /// Whether nothing was counted.
@@ -132,10 +135,11 @@ impl Histogram {
         // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
         let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
         let mut seen = 0u64;
-        self.iter().find_map(|(units, count)| {
-            seen = seen.saturating_add(count);
-            (seen >= rank).then(|| middle(units) * UNIT_NS)
-        })
+        let reached = self.ranges.iter().find(|range| {
+            seen = seen.saturating_add(range.count);
+            seen >= rank
+        });
+        reached.map(|range| middle(range.lowest()) * UNIT_NS)
     }
 
     /// The same where it means something: above the median at least one value lies beyond it, or it would be the maximum by
@@ -154,22 +158,23 @@ impl Histogram {
 
 impl<'a> Sum<&'a Histogram> for Histogram {
     fn sum<I: Iterator<Item = &'a Histogram>>(histograms: I) -> Histogram {
-        let all: Vec<&[Range]> = histograms.map(|one| &one.ranges[..]).collect();
+        let all: Vec<&Histogram> = histograms.collect();
         if let [one] = all[..] {
-            return Histogram { ranges: one.to_vec() };
+            return one.clone();
         }
-        let first = all.iter().filter_map(|ranges| ranges.first()).map(|range| range.position).min();
-        let last = all.iter().filter_map(|ranges| ranges.last()).map(|range| range.position).max();
+        let first = all.iter().filter_map(|one| one.ranges.first()).map(|range| range.position).min();
+        let last = all.iter().filter_map(|one| one.ranges.last()).map(|range| range.position).max();
         let Some((first, last)) = first.zip(last) else { return Histogram::new() };
         // A dense table takes time in proportion to the ranges added. Merging one by one would visit all of the sum for each.
         let mut counts = vec![0u64; usize::from(last - first) + 1];
-        for &Range { position, count } in all.into_iter().flatten() {
+        for &Range { position, count } in all.iter().flat_map(|one| &one.ranges) {
             let sum = &mut counts[usize::from(position - first)];
             *sum = sum.saturating_add(count);
         }
         let mut sum = Histogram::with_capacity(counts.iter().filter(|count| **count > 0).count());
         let ranges = (first..=last).zip(counts).map(|(position, count)| Range { position, count });
         sum.ranges.extend(ranges.filter(|range| range.count > 0));
+        sum.count = all.iter().fold(0, |total, one| total.saturating_add(one.count));
         sum
     }
 }

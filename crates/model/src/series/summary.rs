@@ -57,15 +57,14 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         return Vec::new();
     }
     let step = |units: u64| ((units.max(1) as f64).log2() * STEPS) as usize;
+    let low = histogram.iter().next().map_or(0, |(units, _)| step(units));
     // Floating-point sums, because counts from files could overflow.
-    let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut raw: Vec<f64> = Vec::new();
     for (units, count) in histogram.iter() {
-        *counts.entry(step(units)).or_default() += count as f64;
+        let bin = step(units) - low;
+        raw.resize(raw.len().max(bin + 1), 0.0);
+        raw[bin] += count as f64;
     }
-    let (Some((&low, _)), Some((&high, _))) = (counts.first_key_value(), counts.last_key_value()) else {
-        return Vec::new();
-    };
-    let raw: Vec<f64> = (low..=high).map(|step| counts.get(&step).copied().unwrap_or(0.0)).collect();
     let smooth: Vec<f64> = (0..raw.len())
         .map(|at| {
             let window = &raw[at.saturating_sub(1)..(at + 2).min(raw.len())];

@@ -199,6 +199,12 @@ impl<'a> Reader<'a> {
         self.version
     }
 
+    pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], Damage> {
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or(Damage::Short)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
     pub fn byte(&mut self) -> Result<u8, Damage> {
         let (&first, rest) = self.rest.split_first().ok_or(Damage::Short)?;
         self.rest = rest;
@@ -206,6 +212,11 @@ impl<'a> Reader<'a> {
     }
 
     pub fn varint(&mut self) -> Result<u64, Damage> {
+        // Most numbers are counts and differences of one byte.
+        if let [byte @ ..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u64::from(*byte));
+        }
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

@@ -33,8 +33,7 @@ pub fn decode_histograms(
     let mut histograms = BTreeMap::new();
     for _ in 0..reader.count("distributions", 16)? {
         let letters = reader.count("letters of a name", 8)?;
-        let name: Vec<u8> = (0..letters).map(|_| reader.byte()).collect::<Result<_, _>>()?;
-        let name = String::from_utf8(name)
+        let name = std::str::from_utf8(reader.bytes(letters)?)
             .map_err(|_| Damage::Value { what: "a letter of a name", value: letters as u64 })?;
         let values = reader.count("values of a distribution", 16)?;
         let mut histogram = Histogram::with_capacity(values);
@@ -47,7 +46,7 @@ pub fn decode_histograms(
             }
             histogram.record(last, events.add("how often a value was counted", reader.varint()?)?);
         }
-        histograms.insert(name, histogram);
+        histograms.insert(name.to_owned(), histogram);
     }
     reader.finish()?;
     Ok(histograms)
