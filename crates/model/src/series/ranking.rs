@@ -170,7 +170,8 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
                 of_subject.reasons.insert(reason);
             }
             (None, true, None) => _ = of_subject.reasons.insert(Unranked::Elsewhere),
-            (None, true, Some(value)) if value.is_sure() => {
+            // An interval that is too wide to be stated overlaps everything and proves nothing.
+            (None, true, Some(value)) if value.stated_reach(value.point).is_some() => {
                 let value = (value, trial.flags.may_be_wrong());
                 of_subject.values.insert(trial.spec.placement.as_slice(), value);
             }
