@@ -46,7 +46,10 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let findings = machine.examine(&allowed, None);
     match shape {
         Shape::Text => say(global, &report::facts::doctor(&findings)),
-        Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),
+        Shape::Json(identity) => hand_over(
+            global,
+            &Document::of_machine(machine.topology(), machine.environment(), &findings, identity),
+        ),
     }
 }
 

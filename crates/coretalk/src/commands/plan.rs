@@ -75,7 +75,8 @@ fn hand_to(
         Shape::Json(identity) => {
             // The document has one machine time, as there is one budget.
             plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);
-            let document = Document::of_plan(&plan, &*machine, &settings.cpus, identity);
+            let document =
+                Document::of_plan(&plan, machine.topology(), machine.environment(), &settings.cpus, identity);
             hand_over(global, &document)
         }
     }

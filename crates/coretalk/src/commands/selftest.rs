@@ -42,7 +42,8 @@ pub fn act(global: &Global) -> Result<ExitCode, Failure> {
             say(global, &blocks)?;
         }
         Shape::Json(identity) => {
-            let document = SelftestDoc::of(&machine, &environment, &findings, identity);
+            let document =
+                SelftestDoc::of(machine.topology(), machine.environment(), &environment, &findings, identity);
             Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
             if global.output.is_some() {
                 say(&Global { output: None, ..global.clone() }, &blocks)?;

@@ -7,11 +7,10 @@ use super::{
 };
 use crate::advice::AdviceView;
 use crate::clock::ClockView;
-use coretalk_measure::Machine;
 use coretalk_measure::asm_block::AsmBlock;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_model::formats::ImportedMatrix;
-use coretalk_model::{CpuId, DoctorFinding, Environment};
+use coretalk_model::{CpuId, DoctorFinding, Environment, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,11 +74,15 @@ impl AsmDoc {
 
 impl<'a> Document<'a> {
     /// Creates the document of a machine, with the findings of `doctor` if it was asked.
-    pub fn of_machine(machine: &dyn Machine, findings: &[DoctorFinding], identity: Identity) -> Document<'a> {
-        let topology = machine.topology();
+    pub fn of_machine(
+        topology: &Topology,
+        environment: &Environment,
+        findings: &[DoctorFinding],
+        identity: Identity,
+    ) -> Document<'a> {
         let cpus = topology.order(topology.cpus());
         Document {
-            environment: Some(EnvironmentDoc::of(machine.environment(), findings, identity)),
+            environment: Some(EnvironmentDoc::of(environment, findings, identity)),
             topology: Some(TopologyDoc::of(topology, &cpus)),
             ..Document::empty()
         }
@@ -146,7 +149,8 @@ impl<'a> Document<'a> {
     /// Creates the document of a planned measurement.
     pub fn of_plan(
         plan: &PlanReport,
-        machine: &dyn Machine,
+        topology: &Topology,
+        environment: &Environment,
         cpus: &[CpuId],
         identity: Identity,
     ) -> Document<'a> {
@@ -165,8 +169,8 @@ impl<'a> Document<'a> {
             file_bytes: plan.file_bytes,
         };
         Document {
-            environment: Some(EnvironmentDoc::of(machine.environment(), &[], identity)),
-            topology: Some(TopologyDoc::of(machine.topology(), cpus)),
+            environment: Some(EnvironmentDoc::of(environment, &[], identity)),
+            topology: Some(TopologyDoc::of(topology, cpus)),
             plan: Some(planned),
             ..Document::empty()
         }

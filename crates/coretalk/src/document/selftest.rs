@@ -1,8 +1,7 @@
 //! [`SelftestDoc`]: `coretalk.selftest/1`, to be attached to bug reports.
 
 use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc, write_json};
-use coretalk_measure::Machine;
-use coretalk_model::DoctorFinding;
+use coretalk_model::{DoctorFinding, Environment, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -28,17 +27,17 @@ pub struct SelftestDoc {
 impl SelftestDoc {
     /// Builds the document from the findings of `doctor` and the checks.
     pub fn of(
-        machine: &dyn Machine,
+        topology: &Topology,
+        environment: &Environment,
         doctor: &[DoctorFinding],
         checks: &[DoctorFinding],
         identity: Identity,
     ) -> SelftestDoc {
-        let topology = machine.topology();
         SelftestDoc {
             schema: "coretalk.selftest/1",
             tool_version: env!("CARGO_PKG_VERSION"),
             verdict: crate::selftest::verdict(checks).name(),
-            environment: EnvironmentDoc::of(machine.environment(), doctor, identity),
+            environment: EnvironmentDoc::of(environment, doctor, identity),
             topology: TopologyDoc::of(topology, &topology.order(topology.cpus())),
             checks: checks.iter().map(FindingDoc::of).collect(),
         }
