@@ -3,6 +3,7 @@
 use crate::probes::{self, jitter::Jitter, wake};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
 use coretalk_model::latency::Kinds;
+use coretalk_model::probes::wake::LADDER_GAP_NS;
 use coretalk_model::series::{Gathering, Headline, RUNGS, TrialSpec};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
         let request = SeriesRequest { topology, cpus, pairs: std::slice::from_ref(pair), options: &options };
         trials.extend(wake::Wake.trials(&request)?);
     }
-    trials.retain(|trial| trial.parameters.number("gap_ns") == Some(wake::LADDER_GAP_NS));
+    trials.retain(|trial| trial.parameters.number("gap_ns") == Some(LADDER_GAP_NS));
     gathered.add(&wake::Wake, trials);
     let request = SeriesRequest { topology, cpus, pairs: &pairs, options: &options };
     gathered.add(&Jitter, Jitter.trials(&request)?);

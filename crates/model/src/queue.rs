@@ -15,6 +15,9 @@ use crate::series::{SeriesResult, TrialId, TrialResult};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag};
 
+/// Representative pairs per relation where not all are measured.
+pub const REPRESENTATIVES: usize = 12;
+
 /// One ordered pair of CPUs with one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueCell<'a> {

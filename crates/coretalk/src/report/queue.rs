@@ -17,12 +17,11 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 pub use capacities::not_drawn;
 use capacities::over_capacities;
-use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::latency::Regime;
 use coretalk_model::quantity::{Unit, Unranked};
 use coretalk_model::queue::{
-    Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, both, matrices, names, rates, switch_rate,
-    verification,
+    Balance, QueueCell, QueueMatrix, REPRESENTATIVES, ShapeRates, SwitchRate, both, matrices, names, rates,
+    switch_rate, verification,
 };
 use coretalk_model::series::{Verdict, concurrency_margin};
 use coretalk_model::stats::Estimate;

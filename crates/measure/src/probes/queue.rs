@@ -22,7 +22,7 @@ use coretalk_model::probes::{ProbeDeclaration, queue::DECLARATION};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TickRate, TrialFailure};
-pub use trials::{CAPACITIES, Config, MAX_CAPACITY, REPRESENTATIVES, VERIFIED};
+pub use trials::{CAPACITIES, Config, MAX_CAPACITY, VERIFIED};
 
 /// Messages per second between threads through a bounded queue.
 #[derive(Debug, Clone, Copy)]

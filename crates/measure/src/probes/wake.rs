@@ -22,8 +22,8 @@ use crate::tally::Tally;
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::Picos;
-use coretalk_model::probes::wake::DECLARATION;
 pub use coretalk_model::probes::wake::names;
+use coretalk_model::probes::wake::{DECLARATION, GAPS_NS, LADDER_GAP_NS};
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
 use coretalk_model::series::TrialSpec;
 use coretalk_model::series::{Observed, Parameters};
@@ -39,15 +39,10 @@ pub(crate) use exchange::loops;
 #[derive(Debug, Clone, Copy)]
 pub struct Wake;
 
-/// Default times in nanoseconds for which the waiter waits before it is woken. Polling idle loops hide the cost of a
-/// longer wait: a guest may poll for 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
-pub const GAPS_NS: [f64; 3] = [20e3, 1e6, 20e6];
 /// Relative variation of a gap, to avoid synchronisation with periodic events.
 const GAP_JITTER: f64 = 0.25;
 /// Maximum share of wake-ups that seem to precede their sending; above it the others are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
-/// The gap of the ladder, longer than idle loops poll.
-pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
 /// The gap of a map of pairs: a short one, so that the hand-off is not hidden by the exit from an idle state, which
 /// takes the same time on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];

@@ -6,6 +6,12 @@ use crate::runtime::names as of_runtimes;
 use crate::series::MASK;
 use crate::wake::RanOn;
 
+/// Default times in nanoseconds for which the waiter waits before it is woken. Polling idle loops hide the cost of a
+/// longer wait: a guest may poll for 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
+pub const GAPS_NS: [f64; 3] = [20e3, 1e6, 20e6];
+/// The gap of the ladder, longer than idle loops poll.
+pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
+
 /// Names of a trial's idle gap and quantities.
 pub mod names {
     /// Time for which the waiter waits before it is woken.

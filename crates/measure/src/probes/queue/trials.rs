@@ -23,8 +23,6 @@ const MAX_FILLING_S: f64 = 0.1;
 const MIN_RATE: f64 = 10.0;
 /// Maximum capacity, limited by the counters of our semaphores.
 pub const MAX_CAPACITY: u64 = crate::queues::bounded::MAX_PERMITS as u64;
-/// Representative pairs per relation where not all are measured.
-pub const REPRESENTATIVES: usize = 12;
 /// Additional random pairs that test whether the representatives are typical: if none of 60 is an outlier, at most one
 /// pair in twenty is, at 95 % confidence (the rule of three: 3 / 60).
 pub const VERIFIED: usize = 60;
@@ -347,7 +345,7 @@ fn sample(request: &SeriesRequest<'_>) -> Vec<[CpuId; 2]> {
             taken.push((of, 0));
             taken.len() - 1
         });
-        if taken[index].1 < REPRESENTATIVES {
+        if taken[index].1 < coretalk_model::queue::REPRESENTATIVES {
             taken[index].1 += 1;
             chosen.push(pair);
         } else if others.len() < VERIFIED {
