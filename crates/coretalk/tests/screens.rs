@@ -78,12 +78,8 @@ fn fits(name: &str, report: &RunReport, style: &Style) -> String {
 // A screen of 1,024 CPUs reads half a million cells, so three tests cover each pair of options once in four screens.
 
 #[test]
-fn a_map_of_1024_cpus_is_drawn_in_a_moment() {
-    let report = &*samples::HUGE;
-    let begun = std::time::Instant::now();
-    let text = fits("huge", report, &Style { depth: ColorDepth::TrueColor, ..at(160) });
-    // A generous limit that only a wrong order of growth exceeds.
-    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+fn a_map_of_1024_cpus_fits_and_names_its_caches() {
+    let text = fits("huge", &samples::HUGE, &Style { depth: ColorDepth::TrueColor, ..at(160) });
     assert!(text.contains("128 L3: 0-7, 8-15 … 1016-1023"), "{}", strip(&text));
 }
 

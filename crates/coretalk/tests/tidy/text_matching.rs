@@ -30,11 +30,12 @@ const CALLS: [&str; 19] = [
 const SEARCHED: [&str; 3] = ["coretalk/src/", "model/src/", "measure/src/session"];
 
 /// Paths with code that reads text from other sources.
-const READERS: [(&str, &str); 5] = [
+const READERS: [(&str, &str); 6] = [
     ("coretalk/src/args", "arguments"),
     ("coretalk/src/commands/shell.rs", "completions that clap generates"),
     ("coretalk/src/selftest", "/proc, and a process of its own"),
     ("coretalk/src/store/", "run files, their names and selectors"),
+    ("model/src/external.rs", "names of runtimes as users type them"),
     ("model/src/formats/", "files of other tools"),
 ];
 
