@@ -282,12 +282,21 @@ named! {
         Unclaimed = "unclaimed",
         /// Too few passes for an interval.
         TooFewPasses = "too-few-passes",
+        /// Its interval is too wide to be stated.
+        WideInterval = "wide-interval",
         /// Measured only in another state of the machine, or on other CPUs than the other subjects.
         Elsewhere = "elsewhere",
         /// Its number is another quantity, such as the time of a waiter that never sleeps.
         OtherQuantity = "other-quantity",
         /// It has no number.
         NoResult = "no-result",
+    }
+}
+
+impl Unranked {
+    /// Whether the subject has a number, but no stated interval around it: it may be the best or the worst.
+    pub fn is_unsure(self) -> bool {
+        matches!(self, Unranked::TooFewPasses | Unranked::WideInterval)
     }
 }
 

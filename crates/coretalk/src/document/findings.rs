@@ -67,7 +67,8 @@ pub struct SubjectDoc {
     /// Rank `best`, `like-best`, `worst`, `like-worst`, `may-be-best`; `least` and `largest` slowdown; CPUs to `use`
     /// and to `avoid`; the `usual`, `slowest` and `fastest` level; the `p99.9` and the `slowest` hop (`events` in
     /// `parameters` are at or beyond it). For a subject outside the order the reason: `bound`, `wrong-answer`,
-    /// `time-slices`, `unclaimed`, `too-few-passes`, `elsewhere`, `other-quantity`, `no-result`. Null for others.
+    /// `time-slices`, `unclaimed`, `too-few-passes`, `wide-interval`, `elsewhere`, `other-quantity`, `no-result`. Null for
+    /// others.
     standing: Option<&'static str>,
 }
 

@@ -168,6 +168,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
             Unranked::TimeSlices => "time slices of a shared CPU",
             Unranked::Unclaimed => "work of other threads",
             Unranked::TooFewPasses => "too few passes",
+            Unranked::WideInterval => "too wide an interval",
             Unranked::Elsewhere => "another state of the machine or other CPUs",
             Unranked::OtherQuantity => "another quantity",
             Unranked::NoResult => "no result",

@@ -18,7 +18,7 @@ use crate::{RunReport, SeriesReport};
 pub use capacities::not_drawn;
 use capacities::over_capacities;
 use coretalk_model::latency::Regime;
-use coretalk_model::quantity::{Unit, Unranked};
+use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, REPRESENTATIVES, ShapeRates, SwitchRate, both, matrices, names, rates,
     switch_rate, verification,
@@ -419,7 +419,7 @@ fn left_out(shapes: &[ShapeRates<'_>]) -> Option<Sentence> {
 fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
     let mut found: Vec<((String, Relation), Winners)> = Vec::new();
     for ranking in best::under_every_condition(report, series, names::PROBE) {
-        let has_rate = ranking.unranked.iter().any(|(_, why)| *why == Unranked::TooFewPasses);
+        let has_rate = ranking.unranked.iter().any(|(_, why)| why.is_unsure());
         if ranking.quantity.id != names::RATE || ranking.subjects.is_empty() && !has_rate {
             continue;
         }

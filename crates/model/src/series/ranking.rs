@@ -3,7 +3,7 @@
 
 use super::{SeriesResult, SeriesSettings, TrialResult, Value, displayed_value, side_by_side};
 use crate::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, WIDEST_STATED};
 use crate::{CpuId, Flag, Relation, Topology};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,7 +171,13 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
             }
             (None, true, None) => _ = of_subject.reasons.insert(Unranked::Elsewhere),
             // An interval that is too wide to be stated overlaps everything and proves nothing.
-            (None, true, Some(value)) if value.stated_reach(value.point).is_some() => {
+            (None, true, Some(value))
+                if value.is_sure() && value.point != 0.0 && value.relative_reach() >= WIDEST_STATED =>
+            {
+                of_subject.reasons.insert(Unranked::WideInterval);
+                of_subject.unsure = Some(value);
+            }
+            (None, true, Some(value)) if value.is_sure() => {
                 let value = (value, trial.flags.may_be_wrong());
                 of_subject.values.insert(trial.spec.placement.as_slice(), value);
             }
@@ -202,11 +208,7 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
                 trial,
             }),
             (None, Some(reason)) => {
-                unsure.extend(
-                    without_interval
-                        .filter(|_| *reason == Unranked::TooFewPasses)
-                        .map(|of| (name.clone(), of)),
-                );
+                unsure.extend(without_interval.filter(|_| reason.is_unsure()).map(|of| (name.clone(), of)));
                 unranked.push((name, *reason));
             }
             (None, None) => {}
@@ -244,7 +246,7 @@ fn common_placements(found: &mut [Found<'_>]) -> BTreeSet<Vec<CpuId>> {
     }
 }
 
-/// The verdict on sorted subjects. `sign` is -1 if higher is better; `unsure` holds the subjects without an interval.
+/// The verdict on sorted subjects. `sign` is -1 if higher is better; `unsure` holds the subjects without a stated interval.
 fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> Verdict {
     let best_end = |of: &Estimate| (sign * of.low).min(sign * of.high);
     let worst_end = |of: &Estimate| (sign * of.low).max(sign * of.high);

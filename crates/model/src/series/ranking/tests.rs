@@ -175,6 +175,7 @@ fn a_subject_without_an_interval_is_not_ranked_and_may_keep_the_best_from_being_
     let wide = lock("wide", 2.0, [10.0, 18_000.0, 200_000.0]);
     of(vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), wide], |ranking| {
         assert_eq!(names(&ranking), ["a", "b"]);
+        assert_eq!(ranking.unranked, [("wide".to_owned(), Unranked::WideInterval)]);
         assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["a".to_owned(), "wide".to_owned()]))
     });
 }
