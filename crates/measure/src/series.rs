@@ -286,10 +286,16 @@ impl RequestError {
     }
 
     /// Suggests what a runtime calls by an unknown name: `jthread` is no mistyped `thread`.
-    pub(crate) fn or_of(mut self, twins: &[Twin]) -> RequestError {
-        if let RequestError::Unknown { typed, nearest, .. } = &mut self {
+    #[must_use]
+    pub fn or_of(mut self, twins: &[Twin]) -> RequestError {
+        if let RequestError::Unknown { typed, nearest, .. } | RequestError::NoQueue { typed, nearest, .. } =
+            &mut self
+        {
             let named = |name: &&str| name.split_once(':').is_some_and(|(_, own)| own == typed);
-            *nearest = twins.iter().map(|twin| twin.external).find(named).or(*nearest);
+            // `mutex` means `std-mutex` rather than `go:mutex`.
+            if !nearest.is_some_and(|near| near.split('-').any(|word| word == typed)) {
+                *nearest = twins.iter().map(|twin| twin.external).find(named).or(*nearest);
+            }
         }
         self
     }

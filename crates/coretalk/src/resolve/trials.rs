@@ -76,7 +76,7 @@ pub fn request(
     };
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+        .map_err(|error| Failure::Usage(error.or_of(probe.twins()).to_string()))?;
     let (options, mut notices) = match args.runtime() {
         Some(args) => runtimes::options(args, machine, &trials, options)?,
         None => (options, Vec::new()),

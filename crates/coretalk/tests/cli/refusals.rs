@@ -93,6 +93,13 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("contend --machine sim:chiplet-16 -q --format c2c-csv", 2, "`c2c-csv` is for latency maps"),
     ("spawn --machine sim:chiplet-16 -q --kind forks", 2, "a similar name exists: `fork`"),
     ("spawn --machine sim:chiplet-16 -q --kind jthread", 2, "a similar name exists: `cpp:jthread`"),
+    (
+        "contend --machine sim:chiplet-16 -q --method flag-notify",
+        2,
+        "a similar name exists: `cpp:flag-notify`",
+    ),
+    ("queue --machine sim:chiplet-16 -q --queue channel", 2, "a similar name exists: `sync-channel`"),
+    ("wake --machine sim:chiplet-16 -q --primitive counting-semaphore", 2, "`cpp:counting-semaphore`"),
     ("spawn --machine sim:chiplet-16 -q --kind pool,pool", 2, "lists pool twice"),
     ("spawn --machine sim:chiplet-16 -q --samples 0", 2, "--samples"),
     ("spawn --machine sim:chiplet-16 -q --pairs 0-99", 2, "CPU 99 does not exist"),

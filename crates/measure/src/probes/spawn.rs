@@ -109,8 +109,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let mut trials: Vec<TrialSpec> = Vec::new();
     for name in listed.split(',') {
         let external = External::parse(name);
-        let kind =
-            if external.is_some() { None } else { Some(kind(name).map_err(|error| error.or_of(TWINS))?) };
+        let kind = if external.is_some() { None } else { Some(kind(name)?) };
         let mut places: Vec<(Vec<CpuId>, Option<String>)> = vec![(vec![first, first], None)];
         if kind.is_some_and(Kind::is_placed) {
             places.extend(request.pairs.iter().map(|pair| (pair.to_vec(), None)));

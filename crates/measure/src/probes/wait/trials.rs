@@ -1,6 +1,5 @@
 //! The trials of `wait` for a request.
 
-use super::twins::TWINS;
 use crate::series::{RequestError, SeriesRequest};
 use crate::strategies::catalogue::{StrategyKind, strategy_kind};
 use coretalk_model::CpuId;
@@ -185,7 +184,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         sides.push(match external {
             Some(external) => Sides::External(external),
             None if word == CLOCK => Sides::Ours([None; 2]),
-            None => Sides::Ours([Some(strategy_kind(name).map_err(|error| error.or_of(TWINS))?); 2]),
+            None => Sides::Ours([Some(strategy_kind(name)?); 2]),
         });
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
