@@ -302,7 +302,8 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
     let curves = alike.values().map(|of| of.len().min(3)).sum::<usize>() + followers.len().min(3);
     let much = alike.len() > MAX_CURVES || (room.is_one_chart && curves > MAX_CURVES);
     let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
-    let everywhere = if much { placed_everywhere(&kinds) } else { None };
+    let bound: Vec<Vec<&SeriesDoc>> = kinds.iter().filter(|of| mask_of(of[0]).is_none()).cloned().collect();
+    let everywhere = if much { placed_everywhere(&bound) } else { None };
     let mut chosen: Vec<&SeriesDoc> = kinds
         .into_iter()
         .flat_map(|mut of| {

@@ -35,9 +35,10 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     let wide = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
     let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| wide(of(row))).fold(40.0, f64::max).min(width);
     let (full_names, words) = (widest(|row| &row.name), widest(|row| &row.words));
-    let names = full_names.min(width * 0.34);
+    let is_narrow = width < NARROW;
+    let (names, words) =
+        (full_names.min(width * 0.34), if is_narrow { words } else { words.min(width * 0.4) });
     // Without room between name and value, both go above the line; without room for both there, on a line each.
-    let is_narrow = width < NARROW || words > (width - names) / 2.0;
     let is_stacked = is_narrow && full_names + words + 12.0 > width;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
     let (names, below) = match (is_narrow, is_stacked) {
