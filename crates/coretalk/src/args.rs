@@ -209,7 +209,8 @@ pub enum RunsCommand {
 pub struct ExportArgs {
     /// latest, latest~1, a tag, the start or end of an ID, or a path
     pub run: OsString,
-    /// Export only this protocol's matrix, without trials; required for single-matrix formats if the run has several
+    /// Export only this protocol's matrix, without trials (csv, c2c-csv, markdown); single-matrix formats require it if
+    /// the run has several
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
     /// Export only the trials of this probe (csv, markdown); for runs with a map or several probes
@@ -271,7 +272,7 @@ pub struct CompareArgs {
     /// Minimum relevant difference, 0.1% to 100% (default: 3%)
     #[arg(long, value_name = "PERCENT", value_parser = value::min_effect)]
     pub min_effect: Option<f64>,
-    /// Exit with 1 if the second one is slower, faster, or either of them (any); with 7 if the data are inconclusive
+    /// Exit with 1 if the second one is slower, faster, or either (any); with 7 if the data are inconclusive
     #[arg(long, value_name = "WHAT")]
     pub fail_on: Option<FailOnWord>,
     /// Compare even if the conditions differ so much that these are different experiments

@@ -135,7 +135,7 @@ pub struct RunDoc {
     seed: u64,
     /// Whether the machine was simulated.
     simulated: bool,
-    /// Whether every planned trial has a result or the budget ended.
+    /// Whether every planned trial has an outcome or the budget ended.
     complete: bool,
     /// Whether the budget ended before the precision was reached everywhere.
     budget_ended: bool,

@@ -13,7 +13,7 @@ pub struct Global {
     /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
     #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
     pub cpus: Option<CpuSet>,
-    /// Hardware threads to measure: all, one per core, or only pairs of SMT siblings (default: all)
+    /// Hardware threads to measure: all, one per core, or only pairs of SMT siblings (default: all; one-per-core for advise)
     #[arg(long, global = true, value_name = "WHICH")]
     pub smt: Option<SmtWord>,
     /// Machine to measure: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)

@@ -77,7 +77,7 @@ pub struct DifferenceDoc {
     pairs: usize,
     /// Number of pairs of B where pairs are not compared individually; null otherwise.
     pairs_b: Option<usize>,
-    /// Value of A in `unit` as read, for a level the median; null if A has no counterpart.
+    /// Value of A in `unit` as read, for a level the median; null if the entry is of B alone.
     a: Option<f64>,
     /// Value of B, likewise.
     b: Option<f64>,

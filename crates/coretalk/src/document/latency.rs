@@ -17,7 +17,7 @@ pub struct LadderDoc {
     /// A protocol, or `as:` and the name of a tool.
     step: String,
     kernel: String,
-    /// Median over representative pairs of the half round trip; null without a value.
+    /// Median over representative pairs of the quantity of its kernel, mostly half a round trip; null without a value.
     median: Option<f64>,
     /// 95 % interval of the median.
     ci: Option<Ci>,

@@ -126,7 +126,6 @@ pub struct InferredLevelDoc {
     /// 95 % interval of the median over pairs.
     ci: Option<Ci>,
     /// Median of the pairs that leave a group and share one of the next coarser level.
-    /// Median of the pairs that leave a reported group.
     across: Option<f64>,
     unit: &'static str,
     /// Share of repetitions within the intervals that reproduced this level exactly, 0 to 1; null if not tested.
@@ -160,6 +159,7 @@ pub struct AgreementDoc {
     shown: usize,
     /// Median of the pairs that share a reported group.
     inside: Option<f64>,
+    /// Median of the pairs that leave a reported group.
     across: Option<f64>,
     /// CPUs that would have to change groups, as a CPU list; empty unless the verdict is `conflict`.
     moved: String,

@@ -20,7 +20,7 @@ pub struct SpinDoc {
     spin_ns: Option<f64>,
     /// 95 % interval of `spin_ns`.
     ci: Option<Ci>,
-    /// Fastest polling strategy on these CPUs.
+    /// Fastest strategy on these CPUs that neither sleeps nor yields.
     strategy: String,
     /// Additional latency of sleeping over polling, in nanoseconds; may be negative.
     later_ns: Option<f64>,
