@@ -1,4 +1,4 @@
-//! [`External`]: a queue, wait strategy, wake-up or method of contention that a runtime in another language performs.
+//! [`External`]: a queue, wait strategy, wake-up, method of contention or kind of thread that a runtime in another language performs.
 
 use crate::series::Parameters;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Counters without a lock: an atomic operation, a loop around one, per-thread counters, a data race.
 //!
-//! Also a counter of 16 bytes: by one instruction if the CPU has it, else under a lock.
+//! Also a counter of 16 bytes: by one instruction on x86-64, elsewhere under a lock.
 
 use super::{Counter, Setup, Step};
 use crate::primitives::spin::TasLock;

@@ -67,8 +67,9 @@ methods! {
     Racy "racy" Never OPEN "plain load and store: a data race whose lost updates are counted";
 }
 
-/// Description of `atomic-16` on CPUs without the instruction.
-pub const REPLACED_WIDE: &str = "16 bytes: this CPU has no such instruction, so a ttas lock replaces it";
+/// Description of `atomic-16` on architectures for which Rust offers no such instruction.
+pub const REPLACED_WIDE: &str =
+    "16 bytes: a ttas lock, as coretalk has no such instruction for this architecture";
 
 /// Finds a method by its name.
 ///

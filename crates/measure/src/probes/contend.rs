@@ -97,9 +97,10 @@ impl SeriesProbe for Contend {
     fn legend(&self, trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> {
         let methods = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method));
         // Of the measured machine, not of the one that displays the run: see `atomic::Wide`.
-        let is_x86 = environment.arch.as_deref() == Some("x86_64");
+        let has_lock = |arch: &String| environment.simulated.is_none() && arch != "x86_64";
+        let has_lock = environment.arch.as_ref().is_some_and(has_lock);
         let entry = |method: &Method| {
-            let is_replaced = method.kind == MethodKind::Wide && !is_x86;
+            let is_replaced = method.kind == MethodKind::Wide && has_lock;
             (method.id.to_owned(), if is_replaced { REPLACED_WIDE } else { method.how }, None)
         };
         methods.map(entry).collect()

@@ -5,7 +5,7 @@ use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::Config;
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
-use crate::counters::catalogue::{MethodKind, Waits};
+use crate::counters::catalogue::{METHODS, MethodKind, Waits};
 use crate::counters::flag::{FlagLock, FlagLockAlways};
 use crate::counters::guarded::Guarded;
 use crate::counters::mcs::McsLock;
@@ -45,7 +45,8 @@ const PART_NS: f64 = 1e6;
 /// The reason why this many threads are unavailable.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     // Only the first CPUs of x86-64 lack it. On other architectures a lock replaces the method, and the legend says so.
-    let is_wide = || Config::of(spec).is_ok_and(|config| config.method.kind == MethodKind::Wide);
+    let name = spec.parameters.text("method");
+    let is_wide = || METHODS.iter().any(|of| of.kind == MethodKind::Wide && name == Some(of.id));
     if cfg!(target_arch = "x86_64") && !atomic::is_native() && is_wide() {
         return Some("CMPXCHG16B".to_owned());
     }
