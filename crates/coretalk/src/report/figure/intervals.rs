@@ -36,8 +36,9 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| wide(of(row))).fold(40.0, f64::max).min(width);
     let (full_names, words) = (widest(|row| &row.name), widest(|row| &row.words));
     let is_narrow = width < NARROW;
-    let (names, words) =
-        (full_names.min(width * 0.34), if is_narrow { words } else { words.min(width * 0.4) });
+    let names = full_names.min(width * 0.34);
+    // A quarter of the width is left to the points.
+    let words = if is_narrow { words } else { words.min(width * 0.75 - names) };
     // Without room between name and value, both go above the line; without room for both there, on a line each.
     let is_stacked = is_narrow && full_names + words + 12.0 > width;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
