@@ -207,7 +207,7 @@ impl<'a> Common<'a> {
     fn name(&self, one: &SeriesDoc) -> String {
         let cpus = if self.cpus { String::new() } else { cpus_of(one) };
         let name = joined([cpus, self.words(one)], " · ");
-        // This program's clock beside those of runtimes, which have names, is `clock`.
+        // In a chart with clocks of runtimes, the clock of this program has no other name than its shared parameters.
         match name.is_empty() && self.is_of_several {
             true => told(one, |name| self.parameters.contains(&name)),
             false => name,

@@ -42,7 +42,7 @@ const MAX_BATCH: u32 = 1 << 20;
 const MAX_SHARED: u32 = 8;
 /// Length of the windows for fairness over short times.
 const PART_NS: f64 = 1e6;
-/// The reason why this many threads are unavailable.
+/// The instruction, or the room for its threads, that this machine lacks for a trial.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     // Only the first CPUs of x86-64 lack it. On other architectures a lock replaces the method, and the legend says so.
     let name = spec.parameters.text("method");
