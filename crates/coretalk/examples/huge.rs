@@ -9,7 +9,7 @@
 use coretalk::document::{Document, Identity};
 use coretalk::report::Saved;
 use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
-use coretalk::store::{NewRun, RunFile, RunWriter};
+use coretalk::store::{NewRun, RunFile, RunWriter, stamp};
 use coretalk::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, ResumedState};
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = LatencySettings::of(cpus);
     // The document has a fixed id and time, so that two versions of the program can be compared.
     let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
-    let new = RunHeader { simulated: true, ..RunHeader::new(command, settings.seed) };
+    let new = RunHeader { simulated: true, ..stamp::header(command, settings.seed) };
     let header = RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..new.clone() };
     let folder = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
     let writer = RunWriter::create(

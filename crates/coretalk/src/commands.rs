@@ -23,10 +23,10 @@ mod view;
 mod work;
 
 use crate::args::parse::{Invocation, Typed, parse};
-use crate::args::words::FormatWord;
 use crate::args::{Command, RunsCommand};
 use crate::blocks::Block;
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::resolve::map::Measuring;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
@@ -93,7 +93,7 @@ fn shortened(mut sentence: String, words: &[OsString]) -> String {
 
 /// Explains a refused format that the extension of the output file selected.
 fn explained(failure: Failure, invocation: &Invocation) -> Failure {
-    let by_ending = invocation.cli.global.output.as_deref().and_then(FormatWord::of_file);
+    let by_ending = invocation.cli.global.output.as_deref().and_then(Format::of_file);
     match failure {
         Failure::Format { format, sentence } if by_ending == Some(format) && !invocation.has("format") => {
             let why = "the ending of the -o file chose that format; for text add --format text";
@@ -137,7 +137,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Export(args)) => {
             let saved = saved::read(global, &args.run)?;
             let chosen = Chosen { protocol: args.protocol, probe: args.probe.as_deref(), ladder: false };
-            saved::write(global, &saved, global.format.unwrap_or(FormatWord::Json), chosen)?;
+            saved::write(global, &saved, global.format.unwrap_or(Format::Json), chosen)?;
             Ok(ExitCode::Done)
         }
         Some(Command::Import(args)) => import::act(global, args),

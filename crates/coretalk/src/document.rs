@@ -333,7 +333,7 @@ fn names_a_path(option: &str) -> bool {
 const ADAPTER: &str = "--adapter";
 
 /// Replaces paths, commands of adapters, and all arguments after `--` by placeholders.
-pub(crate) fn without_private_parts(command: &[String]) -> Vec<String> {
+pub fn without_private_parts(command: &[String]) -> Vec<String> {
     let is_path = |text: &str| {
         let machine = text.strip_prefix("sim:");
         let text = machine.unwrap_or(text);

@@ -1,6 +1,6 @@
 //! Exit codes, the errors that lead to them, and the message of an error in one sentence.
 
-use crate::args::words::FormatWord;
+use crate::export::Format;
 use crate::report::plain;
 use crate::store::{FailureClass, ResumeError, StoreError};
 use coretalk_measure::MachineError;
@@ -80,7 +80,7 @@ pub enum Failure {
     #[error("{sentence}")]
     Format {
         /// The format.
-        format: FormatWord,
+        format: Format,
         /// A whole sentence.
         sentence: String,
     },

@@ -1,21 +1,20 @@
 //! Exports runs as text for other programs, with one submodule per family of formats.
 
+mod format;
 mod hgrm;
 mod map;
 mod place;
 mod queue;
 mod series;
 
+pub use format::Format;
 pub use hgrm::{hgrm_files, hgrm_name};
 pub use map::{imitation_gaps, write_imitations};
 
 use crate::RunReport;
-use crate::args::words::FormatWord;
-use crate::document::{Document, Identity, pass_line, trial_line};
+use crate::document::{Document, Identity};
 use crate::report::{Order, Saved, Screen, Style, screen};
-use crate::store::{RawTicks, RunFile};
 use coretalk_model::Protocol;
-use coretalk_model::latency::cells;
 use coretalk_model::series::Gathering;
 use std::io::Write;
 
@@ -24,8 +23,8 @@ use std::io::Write;
 pub struct Export<'a> {
     /// The run.
     pub report: &'a RunReport,
-    /// Run file, whose trials `jsonl` prints; `None` if the run was not saved.
-    pub file: Option<&'a RunFile>,
+    /// Trials for `jsonl`; `None` if the run was not saved.
+    pub trials: Option<&'a dyn RecordSource>,
     /// Protocol of the map for single-map formats; required if a run has several.
     pub protocol: Option<Protocol>,
     /// Probe whose trials tables show alone; `None` for a map and all trials.
@@ -42,6 +41,15 @@ pub struct Export<'a> {
     pub ladder: bool,
 }
 
+/// The trials of a run, which are too many to keep in memory.
+pub trait RecordSource {
+    /// Writes a line for each trial, as it was printed during the measurement.
+    ///
+    /// # Errors
+    /// [`ExportError`] if the trials cannot be read, or the writer fails.
+    fn write_lines(&self, out: &mut dyn Write) -> Result<(), ExportError>;
+}
+
 /// Reason why a run cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -49,7 +57,7 @@ pub enum ExportError {
     #[error("write `{format}`: it can contain only one map and the run has {kernels}; {choice}")]
     SeveralMaps {
         /// The format.
-        format: FormatWord,
+        format: Format,
         /// Kernels of the run.
         kernels: String,
         /// Advice for choosing one.
@@ -59,7 +67,7 @@ pub enum ExportError {
     #[error("write `{format}`: the run has no map of {wanted} (it has {kernels})")]
     NoMap {
         /// The format.
-        format: FormatWord,
+        format: Format,
         /// Requested protocol.
         wanted: String,
         /// Kernels of the run.
@@ -69,7 +77,7 @@ pub enum ExportError {
     #[error("write `{format}`: the run has no trials of `{wanted}` (it has {has})")]
     NoProbe {
         /// The format.
-        format: FormatWord,
+        format: Format,
         /// Requested probe.
         wanted: String,
         /// Probes of the run.
@@ -92,22 +100,22 @@ pub enum ExportError {
     )]
     NoMatrix {
         /// The format.
-        format: FormatWord,
+        format: Format,
     },
     /// The format cannot hold comparisons.
     #[error("write `{format}`: the run compares placements; use `json`, `jsonl` or `markdown`")]
     OfComparisons {
         /// The format.
-        format: FormatWord,
+        format: Format,
     },
     /// The trials are not available, because they are not kept in memory.
     #[error(
         "write `jsonl`: the run was not saved; drop --no-save, or print it with --format jsonl while measuring"
     )]
     NotSaved,
-    /// The run file could not be read.
+    /// The source of the trials could not be read.
     #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
+    Source(Box<dyn std::error::Error + Send + Sync>),
     /// The output could not be written.
     #[error("write the output")]
     Io(#[from] std::io::Error),
@@ -117,7 +125,7 @@ pub enum ExportError {
 ///
 /// # Errors
 /// [`ExportError`] if the format cannot hold the run, or the writer fails.
-pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let series = match (&what.report.series, what.probe) {
         (Some(series), Some(probe)) if series.settings.probes.iter().any(|known| known == probe) => true,
         (series, Some(probe)) => {
@@ -131,36 +139,36 @@ pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Res
     // its matrix expect nothing after it.
     let beside = !series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
     match (format, &what.report.place) {
-        (FormatWord::C2cCsv | FormatWord::Csv | FormatWord::Hgrm, Some(_)) => {
+        (Format::C2cCsv | Format::Csv | Format::Hgrm, Some(_)) => {
             return Err(ExportError::OfComparisons { format });
         }
-        (FormatWord::Markdown, Some(place)) => return place::write_markdown(place, out),
+        (Format::Markdown, Some(place)) => return place::write_markdown(place, out),
         _ => {}
     }
     match format {
-        FormatWord::C2cCsv if series => Err(ExportError::NoMatrix { format }),
-        FormatWord::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
-        FormatWord::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),
-        FormatWord::Csv if series => series::write_csv(what, out),
-        FormatWord::Markdown if series => series::write_markdown(what, out),
-        FormatWord::Hgrm => hgrm::write(what, out),
-        FormatWord::Text => {
+        Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
+        Format::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
+        Format::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),
+        Format::Csv if series => series::write_csv(what, out),
+        Format::Markdown if series => series::write_markdown(what, out),
+        Format::Hgrm => hgrm::write(what, out),
+        Format::Text => {
             let saved = Saved::As(what.name);
             let shown = if what.ladder { Screen::Whole(saved) } else { Screen::Shown(saved) };
             let screen = screen::of(what.report, shown, &what.style);
             Ok(out.write_all(screen.as_bytes())?)
         }
-        FormatWord::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),
-        FormatWord::Jsonl => match what.file {
-            Some(file) => write_jsonl(file, out),
+        Format::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),
+        Format::Jsonl => match what.trials {
+            Some(trials) => trials.write_lines(out),
             None => Err(ExportError::NotSaved),
         },
-        FormatWord::Csv => {
+        Format::Csv => {
             map::write_csv(what, out)?;
             if beside { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
-        FormatWord::C2cCsv => map::write_c2c_csv(what, out),
-        FormatWord::Markdown => {
+        Format::C2cCsv => map::write_c2c_csv(what, out),
+        Format::Markdown => {
             map::write_markdown(what, out)?;
             if beside { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
@@ -189,28 +197,4 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     ];
     facts.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
     facts
-}
-
-/// `jsonl`: writes every trial of a run file as it was printed during the measurement; round by round, so that four
-/// million trials need little memory.
-fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
-    let topology = file.topology()?;
-    let cells = file.settings()?.map_or_else(Vec::new, |settings| cells(&topology, &settings));
-    let mut failed = None;
-    let series = file.series_settings()?.unwrap_or_default();
-    file.each_round(RawTicks::Leave, |segment, round| {
-        for trial in &round.trials {
-            let written = trial_line(&round, trial, segment, &cells).and_then(|line| writeln!(out, "{line}"));
-            if let (Err(error), None) = (written, &failed) {
-                failed = Some(error);
-            }
-        }
-    })?;
-    file.each_pass(&series, |entry| {
-        let written = pass_line(&entry, &series.trials).and_then(|line| writeln!(out, "{line}"));
-        if let (Err(error), None) = (written, &failed) {
-            failed = Some(error);
-        }
-    })?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
 }

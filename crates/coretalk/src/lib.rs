@@ -41,6 +41,7 @@ pub mod run {
     pub mod out;
     pub mod outputs;
     pub mod placement;
+    pub mod progress;
     pub mod resume;
     pub mod saved;
     pub mod segment;
@@ -48,9 +49,9 @@ pub mod run {
     pub mod signals;
     pub mod watcher;
 }
-pub mod run_report;
 pub mod selftest;
 pub mod snippets;
 pub mod store;
+pub mod terminal;
 
-pub use run_report::{LatencyReport, PlaceReport, RunHeader, RunReport, RunSettings, SeriesReport};
+pub use coretalk_model::run::{LatencyReport, PlaceReport, RunHeader, RunReport, RunSettings, SeriesReport};

@@ -2,8 +2,6 @@
 //!
 //! Every line fits the width of the [`Style`], and colour never carries information alone.
 
-#[cfg(target_os = "linux")]
-pub mod adapters;
 pub mod advise;
 pub mod agreement;
 pub mod alignment;
@@ -11,7 +9,6 @@ mod answer;
 mod best;
 pub mod compare;
 pub mod contend;
-pub mod depth;
 pub mod difference;
 mod doubts;
 pub mod execution;
@@ -41,11 +38,10 @@ pub mod place;
 pub mod plan;
 mod plateaus;
 mod plot;
-pub mod progress;
 pub mod queue;
 pub mod runs;
 mod runtimes;
-pub(crate) mod saved;
+pub mod saved;
 mod scope;
 pub mod screen;
 pub mod series;
@@ -64,9 +60,7 @@ pub mod wait;
 pub mod wake;
 pub mod words;
 
-pub use depth::{ColorChoice, ColorDepth};
-pub use progress::Progress;
 pub use saved::{Saved, Screen};
 pub use screen::latency_screen;
-pub use style::{By, Order, Style};
+pub use style::{By, ColorDepth, Order, Style};
 pub use text::plain;

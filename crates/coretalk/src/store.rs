@@ -28,6 +28,7 @@ mod rows;
 mod run_file;
 mod schema;
 mod selector;
+pub mod stamp;
 mod writer;
 
 #[cfg(test)]

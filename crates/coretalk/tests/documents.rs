@@ -7,11 +7,9 @@ mod schema;
 use crate::cli::tool::words;
 use crate::samples;
 
-use clap::ValueEnum;
 use coretalk::RunReport;
-use coretalk::args::words::FormatWord;
 use coretalk::document::{Document, Identity};
-use coretalk::export::{Export, ExportError, export, write_imitations};
+use coretalk::export::{Export, ExportError, Format, export, write_imitations};
 use coretalk::report::Style;
 use coretalk_model::latency::{Cell, Imitated, ImitatedCell, MissingReason};
 use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
@@ -23,16 +21,12 @@ fn json(report: &RunReport, identity: Identity) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
-fn exported(
-    format: FormatWord,
-    report: &RunReport,
-    protocol: Option<Protocol>,
-) -> Result<String, ExportError> {
+fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> Result<String, ExportError> {
     let mut bytes = Vec::new();
     let identity = Identity::Hidden;
     let what = Export {
         report,
-        file: None,
+        trials: None,
         order: None,
         protocol,
         probe: None,
@@ -114,9 +108,7 @@ fn private_parts_are_left_out_unless_asked_for() {
     let included = json(&report, Identity::Included);
     assert_eq!(included["environment"]["host"], "secret-host");
     assert_eq!(included["run"]["command"][2], "/home/me/runs");
-    for format in
-        [FormatWord::Text, FormatWord::Json, FormatWord::Csv, FormatWord::C2cCsv, FormatWord::Markdown]
-    {
+    for format in [Format::Text, Format::Json, Format::Csv, Format::C2cCsv, Format::Markdown] {
         let text = exported(format, &report, None).unwrap();
         assert!(!text.contains("secret") && !text.contains("/home"), "{format}: {text}");
     }
@@ -174,7 +166,7 @@ fn a_document_of_1024_cpus_is_written_in_seconds() {
 fn our_csv_reads_back_as_the_same_matrix() {
     use coretalk_model::formats::read_matrices;
     let report = samples::desktop();
-    let csv = exported(FormatWord::Csv, &report, None).unwrap();
+    let csv = exported(Format::Csv, &report, None).unwrap();
     assert!(csv.contains("# kernel: cas+pause\n") && csv.contains("# simulated: false\n"), "{csv}");
     let read = read_matrices(csv.as_bytes()).unwrap();
     let (ours, theirs) = (&report.maps()[0].cells, &read[0].matrix);
@@ -186,7 +178,7 @@ fn our_csv_reads_back_as_the_same_matrix() {
 
 #[test]
 fn the_lower_triangle_has_no_header() {
-    let csv = exported(FormatWord::C2cCsv, &samples::laptop(), None).unwrap();
+    let csv = exported(Format::C2cCsv, &samples::laptop(), None).unwrap();
     assert_eq!(csv.lines().count(), 8);
     assert_eq!(csv.lines().next().unwrap(), ",,,,,,,");
     assert!(csv.lines().nth(1).unwrap().ends_with(",,,,,,,"));
@@ -196,7 +188,7 @@ fn the_lower_triangle_has_no_header() {
 fn markdown_holds_every_map_under_its_title() {
     let mut report = samples::laptop();
     report.environment.label = Some("<b>|*x*".into());
-    let text = exported(FormatWord::Markdown, &report, None).unwrap();
+    let text = exported(Format::Markdown, &report, None).unwrap();
     assert!(text.contains("SIMULATED laptop-smt") && text.contains("&lt;b>\\|\\*x\\*"), "{text}");
     insta::assert_snapshot!("markdown", text);
 }
@@ -207,19 +199,19 @@ fn a_format_for_one_map_asks_which_of_several() {
     let mut second = report.maps()[0].clone();
     second.protocol = Protocol::Store;
     report.latency.as_mut().unwrap().result.maps.push(second);
-    let error = exported(FormatWord::Csv, &report, None).unwrap_err().to_string();
+    let error = exported(Format::Csv, &report, None).unwrap_err().to_string();
     assert_eq!(
         error,
         "write `csv`: it can contain only one map and the run has cas, store; choose one with --protocol"
     );
-    assert!(exported(FormatWord::Csv, &report, Some(Protocol::Store)).unwrap().contains("protocol: store"));
-    let error = exported(FormatWord::C2cCsv, &report, Some(Protocol::Msg)).unwrap_err().to_string();
+    assert!(exported(Format::Csv, &report, Some(Protocol::Store)).unwrap().contains("protocol: store"));
+    let error = exported(Format::C2cCsv, &report, Some(Protocol::Msg)).unwrap_err().to_string();
     assert_eq!(error, "write `c2c-csv`: the run has no map of msg (it has cas, store)");
 }
 
 #[test]
 fn lines_of_a_run_that_was_not_saved_are_refused() {
-    let error = exported(FormatWord::Jsonl, &samples::still_guest(), None).unwrap_err().to_string();
+    let error = exported(Format::Jsonl, &samples::still_guest(), None).unwrap_err().to_string();
     assert!(error.contains("--no-save"), "{error}");
 }
 
@@ -232,9 +224,8 @@ fn imitations_are_printed_by_whoever_knows_the_tool() {
 }
 
 #[test]
-fn formats_have_one_name_each() {
-    for format in FormatWord::value_variants() {
-        let typed = format.to_possible_value().unwrap();
-        assert_eq!(typed.get_name(), format.name());
+fn formats_are_listed_in_their_order() {
+    for (index, (format, name, ..)) in Format::ALL.into_iter().enumerate() {
+        assert_eq!((format as usize, format.name()), (index, name));
     }
 }

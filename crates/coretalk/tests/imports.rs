@@ -165,7 +165,7 @@ const TELL_APART: &[(&str, &str)] = &[
     ("coretalk::report::suite", "the same where several probes share a screen"),
     ("coretalk::report::trial_maps", "probes whose tables have a form of their own"),
     ("coretalk::run::resume", "a command that is typed with `--resume`"),
-    ("coretalk::run_report", "load is told of runs of queues alone"),
+    ("model::run", "only runs of queues show load"),
 ];
 
 #[test]

@@ -378,7 +378,7 @@ fn small_views_read_well() {
         left_out: 48,
     };
     insta::assert_snapshot!("clock", narrow(&facts::clock(&clocks)));
-    let planned = coretalk_measure::session::latency::PlanReport {
+    let planned = coretalk_model::plan::LatencyPlan {
         cells: 496,
         relations: vec![
             (coretalk_model::Relation::Smt, 16),

@@ -65,9 +65,9 @@ const FORMATTERS: [(&str, usize); 3] = [
     // Coordinates.
     ("report/picture/svg.rs", 1),
     // The progress bar.
-    ("report/progress.rs", 1),
+    ("run/progress.rs", 1),
     // Seconds of a time stamp.
-    ("run_report.rs", 1),
+    ("store/stamp.rs", 1),
 ];
 
 #[test]

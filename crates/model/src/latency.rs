@@ -33,4 +33,4 @@ pub use result::{
     LeftOut, MissingReason, Regime, StateWatch, TailSeries, WatchedState,
 };
 pub use settings::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails};
-pub use visit::{Purpose, SpanSummary, Visit};
+pub use visit::{Purpose, RecordedRound, RecordedTrial, SpanSummary, Visit};

@@ -1,7 +1,9 @@
 //! [`Global`]: options that several commands share, and [`takes`], with which a command selects them.
 
 use super::value::{self, MachineWord};
-use super::words::{ByWord, ColorWord, FormatWord, OrderWord, SmtWord};
+use super::words::{self};
+use super::words::{ByWord, ColorWord, OrderWord, SmtWord};
+use crate::export::Format;
 use clap::{Arg, Args, Command};
 use coretalk_model::{CpuSet, Picos};
 use std::path::PathBuf;
@@ -64,8 +66,8 @@ pub struct Global {
 
     /// Format of the result (default: by the extension of the `-o` file, .json, .jsonl, .csv, .md or .hgrm; otherwise
     /// text, and json for `export`)
-    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Output")]
-    pub format: Option<FormatWord>,
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = words::formats(), help_heading = "Output")]
+    pub format: Option<Format>,
     /// Write the result to a file instead of standard output
     #[arg(long, short, global = true, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -119,14 +121,14 @@ pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "not
 pub const RESULT: &[&str] = &["format", "output"];
 impl Global {
     /// Additional output files with their formats.
-    pub fn exports(&self) -> Vec<(FormatWord, PathBuf)> {
+    pub fn exports(&self) -> Vec<(Format, PathBuf)> {
         let files = [
-            (FormatWord::Csv, &self.export_csv),
-            (FormatWord::C2cCsv, &self.export_c2c_csv),
-            (FormatWord::Markdown, &self.export_markdown),
-            (FormatWord::Json, &self.export_json),
-            (FormatWord::Jsonl, &self.export_jsonl),
-            (FormatWord::Hgrm, &self.export_hgrm),
+            (Format::Csv, &self.export_csv),
+            (Format::C2cCsv, &self.export_c2c_csv),
+            (Format::Markdown, &self.export_markdown),
+            (Format::Json, &self.export_json),
+            (Format::Jsonl, &self.export_jsonl),
+            (Format::Hgrm, &self.export_hgrm),
         ];
         files
             .into_iter()

@@ -1,9 +1,10 @@
 //! Parses the command line into a [`Cli`] and reports each error in one sentence.
 
 use super::options::Global;
-use super::words::{FormatWord, ReportFormat};
+use super::words::ReportFormat;
 use super::{Cli, examples, options};
 use crate::exit::Failure;
+use crate::export::Format;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
@@ -134,7 +135,7 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
     if command.get_arguments().any(|arg| arg.get_id() == "format" && !arg.is_hide_set()) {
         let global = &mut cli.global;
-        global.format = global.format.or_else(|| FormatWord::of_file(global.output.as_deref()?));
+        global.format = global.format.or_else(|| Format::of_file(global.output.as_deref()?));
     }
     let Global { format, output, .. } = &cli.global;
     if let (None, Some(file), false) = (format, output, REPORTING.contains(&path.as_str()))
@@ -272,11 +273,11 @@ mod tests {
             invocation.cli.global.format
         };
         for (file, chosen) in [
-            ("a.json", Some(FormatWord::Json)),
-            ("b.d/a.jsonl", Some(FormatWord::Jsonl)),
-            ("a.CSV", Some(FormatWord::Csv)),
-            ("a.md", Some(FormatWord::Markdown)),
-            ("a.hgrm", Some(FormatWord::Hgrm)),
+            ("a.json", Some(Format::Json)),
+            ("b.d/a.jsonl", Some(Format::Jsonl)),
+            ("a.CSV", Some(Format::Csv)),
+            ("a.md", Some(Format::Markdown)),
+            ("a.hgrm", Some(Format::Hgrm)),
             ("a.json/b", None),
             ("a.txt", None),
             (".json", None),
@@ -284,7 +285,7 @@ mod tests {
             assert_eq!(format(&["latency", "-o", file]), chosen, "{file}");
             assert_eq!(format(&["-o", file]), chosen, "{file}");
         }
-        assert_eq!(format(&["latency", "-o", "a.json", "--format", "text"]), Some(FormatWord::Text));
+        assert_eq!(format(&["latency", "-o", "a.json", "--format", "text"]), Some(Format::Text));
         // `report` has its own formats, which other commands refuse.
         assert_eq!(format(&["report", "latest", "-o", "a.json"]), None);
         assert_eq!(format(&["report", "latest", "-o", "a.html"]), None);

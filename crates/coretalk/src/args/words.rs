@@ -1,6 +1,8 @@
 //! Enumerated values of options.
 
+use crate::export::Format;
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use coretalk_model::Protocol;
 use std::path::Path;
 
@@ -37,56 +39,12 @@ pub enum FailOnWord {
     Any,
 }
 
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum FormatWord {
-    /// Text, tables and a heat map
-    Text,
-    /// One JSON document
-    Json,
-    /// One JSON line per trial
-    Jsonl,
-    /// The matrix with CPU IDs
-    Csv,
-    /// A bare matrix, as written by core-to-core-latency
-    C2cCsv,
-    /// A table
-    Markdown,
-    /// HdrHistogram percentile tables
-    Hgrm,
-}
-
-impl FormatWord {
-    /// The format for the extension of a file.
-    pub fn of_file(file: &Path) -> Option<FormatWord> {
-        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "json" => Some(FormatWord::Json),
-            "jsonl" => Some(FormatWord::Jsonl),
-            "csv" => Some(FormatWord::Csv),
-            "md" => Some(FormatWord::Markdown),
-            "hgrm" => Some(FormatWord::Hgrm),
-            _ => None,
-        }
-    }
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            FormatWord::Text => "text",
-            FormatWord::Json => "json",
-            FormatWord::Jsonl => "jsonl",
-            FormatWord::Csv => "csv",
-            FormatWord::C2cCsv => "c2c-csv",
-            FormatWord::Markdown => "markdown",
-            FormatWord::Hgrm => "hgrm",
-        }
-    }
-}
-
-impl std::fmt::Display for FormatWord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
+/// Parses `--format`.
+pub fn formats() -> impl TypedValueParser<Value = Format> {
+    let value = |(_, name, help, _)| PossibleValue::new(name).help(help);
+    let format = |name: String| Format::ALL.iter().find(|row| row.1 == name).map(|row| row.0);
+    PossibleValuesParser::new(Format::ALL.map(value))
+        .try_map(move |name| format(name).ok_or("unknown format"))
 }
 
 /// Format of a report, chosen by the extension of its file.

@@ -1,10 +1,12 @@
 //! `adapters`: lists and checks adapters for runtimes of other languages.
 
+mod screen;
+
 use crate::args::adapters::{AdaptersArgs, AdaptersCommand, CheckArgs};
 use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::{self, fmt};
+use crate::report::fmt;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::{adapters, machine};
 use crate::run::signals;
@@ -55,7 +57,7 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
     if stop.is_raised() {
         return Err(Failure::Interrupted("interrupted; adapters that were built are kept".into()));
     }
-    say(global, &report::adapters::list(&found, &settings.users, &settings.cache))
+    say(global, &screen::list(&found, &settings.users, &settings.cache))
 }
 
 struct Start {
@@ -92,7 +94,7 @@ fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
     };
     let verbosity = output::options(global).verbosity;
     let mut told = |offer: &Offer, payload: Option<Payload>| {
-        let thing = report::adapters::thing(offer.kind, &offer.name, payload);
+        let thing = screen::thing(offer.kind, &offer.name, payload);
         remark(verbosity, Verbosity::Normal, &format!("checking: {}", fmt::sentence(&thing)));
     };
     let found = conformance::check(&adapter, &settings, &mut told, &stop).map_err(|error| match error {
@@ -101,7 +103,7 @@ fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
         }
         error => Failure::Input(format!("`{}` is no adapter: {error}", adapter.name)),
     })?;
-    say(global, &report::adapters::conformance(&adapter.name, cpus, &found))?;
+    say(global, &screen::conformance(&adapter.name, cpus, &found))?;
     Ok(if found.breaches().is_empty() { ExitCode::Done } else { ExitCode::Found })
 }
 

@@ -2,12 +2,13 @@
 
 use crate::args::CompareArgs;
 use crate::args::options::Global;
-use crate::args::words::{FailOnWord, FormatWord};
+use crate::args::words::FailOnWord;
 use crate::blocks::Block;
 use crate::commands::shape::say;
 use crate::commands::view;
 use crate::document::{Compared, ComparedSideDoc, DifferenceDoc, Document, Identity, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{CompareView, SideView, blocks, called, markdown};
@@ -24,7 +25,7 @@ use std::path::Path;
 
 pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
-    if !matches!(options.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
+    if !matches!(options.format, Format::Text | Format::Markdown | Format::Json) {
         let format = options.format;
         let sentence = format!("`{format}` cannot show a comparison; use text, markdown or json");
         return Err(Failure::Format { format, sentence });
@@ -49,7 +50,7 @@ fn percentiles(
     files: &[(Option<&str>, &OsStr)],
 ) -> Result<ExitCode, Failure> {
     let options = output::options(global);
-    if options.format != FormatWord::Text {
+    if options.format != Format::Text {
         let format = options.format;
         let sentence = format!("`{format}` cannot show percentile tables side by side; use text");
         return Err(Failure::Format { format, sentence });
@@ -67,8 +68,8 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     with_view(global, args, [a, b], |view| {
         let mut out = Out::open(options.output.as_deref())?;
         match options.format {
-            FormatWord::Markdown => out.text(&markdown(view))?,
-            FormatWord::Json => {
+            Format::Markdown => out.text(&markdown(view))?,
+            Format::Json => {
                 let document = Document::of_comparison(compared(view, options.identity), view.comparison);
                 out.write(|out| Ok(document.write_to(out)?))?;
             }
@@ -272,8 +273,8 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
     let (table, named) = tabulated(args, sources);
     let mut out = Out::open(options.output.as_deref())?;
     match options.format {
-        FormatWord::Markdown => out.text(&overview::markdown(&table, &named))?,
-        FormatWord::Json => {
+        Format::Markdown => out.text(&overview::markdown(&table, &named))?,
+        Format::Json => {
             let document = Document::of_overview(&table, |side| described(&named[side], options.identity));
             out.write(|out| Ok(document.write_to(out)?))?;
         }

@@ -146,7 +146,8 @@ const LOOPS: [(&str, &str); 4] = [
 
 /// Lists all kernels, or only the named one with its assembly.
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<AsmBlock>>) -> Vec<ProbeDoc> {
-    let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
+    let doc = |block: AsmBlock| AsmDoc::new(block.symbol, block.lines);
+    let code = blocks.map(|blocks| blocks.into_iter().map(doc).collect::<Vec<_>>());
     let of_kernels = probes::REGISTRY.iter().flat_map(|probe| {
         let spec = probe.declaration();
         probe.kernels().iter().map(move |kernel| (spec, kernel.id.to_string()))

@@ -2,11 +2,11 @@
 
 use crate::args::ImportArgs;
 use crate::args::options::Global;
-use crate::args::words::FormatWord;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source};
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::render::terminal;
 use crate::report::heat_map::PairMap;
 use crate::report::imported::ImportedFile;
@@ -29,7 +29,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             remark(options.verbosity, Verbosity::Normal, &format!("{}: {warning}", file.display()));
         }
     }
-    let one = matches!(options.format, FormatWord::Csv | FormatWord::C2cCsv);
+    let one = matches!(options.format, Format::Csv | Format::C2cCsv);
     if one && imported.len() > 1 {
         let format = options.format;
         let sentence = format!(
@@ -38,7 +38,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
         );
         return Err(Failure::Format { format, sentence });
     }
-    if options.format == FormatWord::Json {
+    if options.format == Format::Json {
         let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
         Out::open(options.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
         return ended;
@@ -47,13 +47,13 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let mut whole = String::new();
     for (file, matrix) in &imported {
         whole.push_str(&match options.format {
-            FormatWord::Text => screen(file, matrix, &style),
-            FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
-            FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
-            FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
+            Format::Text => screen(file, matrix, &style),
+            Format::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
+            Format::C2cCsv => write_c2c_csv(&matrix.matrix),
+            Format::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
             format => {
                 let holds = match format {
-                    FormatWord::Hgrm => "a distribution of single events",
+                    Format::Hgrm => "a distribution of single events",
                     _ => "single passes and trials",
                 };
                 let sentence = format!(

@@ -2,14 +2,14 @@
 
 use crate::args::RunsCommand;
 use crate::args::options::Global;
-use crate::args::words::FormatWord;
 use crate::commands::shape::{Shape, hand_over, say, shape};
-use crate::document::{Document, SavedRunDoc};
+use crate::document::{Document, SavedRunDoc, SavedRunState, without_private_parts};
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::report::runs::blocks;
 use crate::run::out::Out;
 use crate::run::saved::{Chosen, directory, locate, open, read, write};
-use crate::store::{Directory, Listed};
+use crate::store::{Directory, Listed, ListedRun};
 
 pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -17,7 +17,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
         RunsCommand::Show { run, ladder } => {
             let saved = read(global, run)?;
             let chosen = Chosen { ladder: *ladder, ..Chosen::default() };
-            write(global, &saved, global.format.unwrap_or(FormatWord::Text), chosen)?;
+            write(global, &saved, global.format.unwrap_or(Format::Text), chosen)?;
         }
         RunsCommand::Names => names(global)?,
         RunsCommand::Tag { run, tag } => open(global, run)?.tag(tag)?,
@@ -35,7 +35,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
 fn list(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "runs list")?;
     let listed = directory(global.store.as_ref())?.list()?;
-    let saved: Vec<SavedRunDoc> = listed.iter().map(SavedRunDoc::of).collect();
+    let saved: Vec<SavedRunDoc> = listed.iter().map(saved_run).collect();
     match shape {
         Shape::Text => say(global, &blocks(&saved)),
         Shape::Json(_) => hand_over(global, &Document::of_saved(&saved)),
@@ -55,4 +55,30 @@ fn names(global: &Global) -> Result<(), Failure> {
     let names = latest.into_iter().chain(listed.iter().flat_map(of_run)).filter(is_word);
     let lines: String = names.map(|name| name + "\n").collect();
     Out::open(global.output.as_deref())?.text(&lines)
+}
+
+/// Converts an entry of a listing.
+fn saved_run(listed: &Listed) -> SavedRunDoc {
+    let unreadable = SavedRunDoc {
+        id: listed.id.clone(),
+        name: listed.name.clone(),
+        bytes: std::fs::metadata(&listed.path).ok().map(|metadata| metadata.len()),
+        ..SavedRunDoc::default()
+    };
+    match &listed.run {
+        Ok(ListedRun { header, environment, cpus }) => SavedRunDoc {
+            started: Some(header.started.clone()),
+            tags: header.tags.clone(),
+            command: without_private_parts(&header.command),
+            machine: environment
+                .label
+                .clone()
+                .or_else(|| environment.simulated.as_ref().map(|name| format!("sim:{name}")))
+                .or_else(|| environment.cpu_model.clone()),
+            cpus: Some(*cpus),
+            state: if header.complete { SavedRunState::Complete } else { SavedRunState::Partial },
+            ..unreadable
+        },
+        Err(error) => SavedRunDoc { reason: Some(format!("failed to {error}")), ..unreadable },
+    }
 }

@@ -42,8 +42,14 @@ pub fn act(global: &Global) -> Result<ExitCode, Failure> {
             say(global, &blocks)?;
         }
         Shape::Json(identity) => {
-            let document =
-                SelftestDoc::of(machine.topology(), machine.environment(), &environment, &findings, identity);
+            let document = SelftestDoc::of(
+                machine.topology(),
+                machine.environment(),
+                &environment,
+                &findings,
+                verdict,
+                identity,
+            );
             Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
             if global.output.is_some() {
                 say(&Global { output: None, ..global.clone() }, &blocks)?;

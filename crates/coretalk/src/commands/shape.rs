@@ -1,10 +1,10 @@
 //! [`Shape`]: output of commands without a matrix, as text or as a JSON document.
 
 use crate::args::options::Global;
-use crate::args::words::FormatWord;
 use crate::blocks::Block;
 use crate::document::{Document, Identity};
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::render::terminal;
 use crate::report::Style;
 use crate::resolve::output;
@@ -18,8 +18,8 @@ pub enum Shape {
 
 pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
-        None | Some(FormatWord::Text) => Ok(Shape::Text),
-        Some(FormatWord::Json) => Ok(Shape::Json(output::options(global).identity)),
+        None | Some(Format::Text) => Ok(Shape::Text),
+        Some(Format::Json) => Ok(Shape::Json(output::options(global).identity)),
         Some(format) => Err(Failure::Format {
             format,
             sentence: format!(

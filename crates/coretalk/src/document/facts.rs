@@ -7,9 +7,8 @@ use super::{
 };
 use crate::advice::AdviceView;
 use crate::clock::ClockView;
-use coretalk_measure::asm_block::AsmBlock;
-use coretalk_measure::session::latency::PlanReport;
 use coretalk_model::formats::ImportedMatrix;
+use coretalk_model::plan::LatencyPlan;
 use coretalk_model::{CpuId, DoctorFinding, Environment, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,9 +65,9 @@ pub struct PlannedPairsDoc {
 }
 
 impl AsmDoc {
-    /// Converts a block of machine code.
-    pub fn of(block: AsmBlock) -> AsmDoc {
-        AsmDoc { symbol: block.symbol, lines: block.lines }
+    /// Creates the document of a function from its symbol and its instructions.
+    pub fn new(symbol: String, lines: Vec<String>) -> AsmDoc {
+        AsmDoc { symbol, lines }
     }
 }
 
@@ -148,7 +147,7 @@ impl<'a> Document<'a> {
 
     /// Creates the document of a planned measurement.
     pub fn of_plan(
-        plan: &PlanReport,
+        plan: &LatencyPlan,
         topology: &Topology,
         environment: &Environment,
         cpus: &[CpuId],

@@ -1,8 +1,7 @@
 //! Lines of `jsonl`: one for each trial or pass, written when it completes.
 
 use super::{PercentilesDoc, known, write_json};
-use coretalk_measure::session::RecordedRound;
-use coretalk_measure::session::sink::RecordedTrial;
+use coretalk_model::latency::{RecordedRound, RecordedTrial};
 use coretalk_model::series::{Parameters, PassOutcome, SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Flag};
 use serde::Serialize;

@@ -1,7 +1,6 @@
 //! The entries of `runs list`.
 
-use super::{Document, without_private_parts};
-use crate::store::{Listed, ListedRun};
+use super::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,34 +40,6 @@ pub enum SavedRunState {
     /// The file cannot be read.
     #[default]
     Unreadable,
-}
-
-impl SavedRunDoc {
-    /// Converts an entry of a listing.
-    pub fn of(listed: &Listed) -> SavedRunDoc {
-        let unreadable = SavedRunDoc {
-            id: listed.id.clone(),
-            name: listed.name.clone(),
-            bytes: std::fs::metadata(&listed.path).ok().map(|metadata| metadata.len()),
-            ..SavedRunDoc::default()
-        };
-        match &listed.run {
-            Ok(ListedRun { header, environment, cpus }) => SavedRunDoc {
-                started: Some(header.started.clone()),
-                tags: header.tags.clone(),
-                command: without_private_parts(&header.command),
-                machine: environment
-                    .label
-                    .clone()
-                    .or_else(|| environment.simulated.as_ref().map(|name| format!("sim:{name}")))
-                    .or_else(|| environment.cpu_model.clone()),
-                cpus: Some(*cpus),
-                state: if header.complete { SavedRunState::Complete } else { SavedRunState::Partial },
-                ..unreadable
-            },
-            Err(error) => SavedRunDoc { reason: Some(format!("failed to {error}")), ..unreadable },
-        }
-    }
 }
 
 impl<'a> Document<'a> {

@@ -1,7 +1,7 @@
 //! [`SelftestDoc`]: `coretalk.selftest/1`, to be attached to bug reports.
 
 use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc, write_json};
-use coretalk_model::{DoctorFinding, Environment, Topology};
+use coretalk_model::{DoctorFinding, Environment, Topology, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -25,18 +25,19 @@ pub struct SelftestDoc {
 }
 
 impl SelftestDoc {
-    /// Builds the document from the findings of `doctor` and the checks.
+    /// Builds the document from the findings of `doctor`, the checks and their verdict.
     pub fn of(
         topology: &Topology,
         environment: &Environment,
         doctor: &[DoctorFinding],
         checks: &[DoctorFinding],
+        verdict: Verdict,
         identity: Identity,
     ) -> SelftestDoc {
         SelftestDoc {
             schema: "coretalk.selftest/1",
             tool_version: env!("CARGO_PKG_VERSION"),
-            verdict: crate::selftest::verdict(checks).name(),
+            verdict: verdict.name(),
             environment: EnvironmentDoc::of(environment, doctor, identity),
             topology: TopologyDoc::of(topology, &topology.order(topology.cpus())),
             checks: checks.iter().map(FindingDoc::of).collect(),

@@ -1,8 +1,7 @@
 //! Formats of latency maps: square CSV with metadata, bare triangle, Markdown tables, and the output of imitated tools.
 
-use super::{Export, ExportError, facts};
+use super::{Export, ExportError, Format, facts};
 use crate::RunReport;
-use crate::args::words::FormatWord;
 use crate::blocks::value::Sentence;
 use crate::reasons::Worded;
 use crate::report::heat_map::ordered;
@@ -25,7 +24,7 @@ struct Square {
 
 /// Writes a metadata block, a header row with CPU ids, and the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let square = the_square(what, FormatWord::Csv)?;
+    let square = the_square(what, Format::Csv)?;
     let mut metadata = vec![("probe", latency::PROBE.to_owned())];
     metadata.extend(square.about);
     metadata.extend(facts(what.report));
@@ -34,7 +33,7 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
 
 /// Writes the bare matrix of core-to-core-latency.
 pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let square = the_square(what, FormatWord::C2cCsv)?;
+    let square = the_square(what, Format::C2cCsv)?;
     Ok(out.write_all(formats::write_c2c_csv(&square.values).as_bytes())?)
 }
 
@@ -139,7 +138,7 @@ fn values(imitated: &Imitated) -> Matrix<Option<f64>> {
     imitated.cells.map(|cell| cell.as_ref().ok().map(|figure| figure.value_ns))
 }
 
-fn the_square(what: &Export<'_>, format: FormatWord) -> Result<Square, ExportError> {
+fn the_square(what: &Export<'_>, format: Format) -> Result<Square, ExportError> {
     let mut squares = squares(what);
     let all = Export { protocol: None, ..*what };
     let names = |of: &[Square]| match of {

@@ -1,10 +1,10 @@
 //! Placement comparisons as a Markdown table, for pull requests and forums.
 
 use super::ExportError;
+use crate::PlaceReport;
 use crate::blocks::{Cell, Column};
 use crate::render::markdown;
 use crate::report::place::{Numbered, table};
-use crate::run_report::PlaceReport;
 use std::io::Write;
 
 pub(super) fn write_markdown(place: &PlaceReport, out: &mut dyn Write) -> Result<(), ExportError> {

@@ -1,11 +1,10 @@
 //! Renders blocks, and the tables, lists and figures of a page, as HTML.
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
-use crate::report::depth::ColorDepth;
 use crate::report::fmt::{self, sentence as written};
 use crate::report::html::escape::escaped;
 use crate::report::picture::{Medium, Picture};
-use crate::report::style::{By, Order, Style};
+use crate::report::style::{By, ColorDepth, Order, Style};
 use crate::report::text::columns;
 
 const DRAWING: Style = Style { width: 116, depth: ColorDepth::None, order: Order::Topology, by: By::Core };

@@ -4,9 +4,8 @@ use super::fmt::range;
 use super::place::{budget, placements, precision};
 use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_measure::session::latency::PlanReport;
-use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::place::{PlaceSettings, Role, least_repetitions, most_repetitions};
+use coretalk_model::plan::{LatencyPlan, SeriesPlan};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::SeriesSettings;
 use coretalk_model::{Picos, Scope, Topology};
@@ -28,7 +27,7 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Sentence {
 }
 
 /// The plan of a map. The document has its time only if nothing else is planned.
-pub fn plan(plan: &PlanReport, topology: &Topology, is_alone: bool) -> Block<'static> {
+pub fn plan(plan: &LatencyPlan, topology: &Topology, is_alone: bool) -> Block<'static> {
     let mut table = rows();
     let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);
     let of_relation = |(index, (relation, pairs)): (usize, &(_, u64))| {

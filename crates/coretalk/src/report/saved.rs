@@ -80,6 +80,7 @@ pub fn departures<'a>(
     Some(Block::Doubt(Sentence::new(template).with("all", enumerated(words)).with("then", then.into())))
 }
 
+/// Describes the loss of a CPU as text.
 pub fn departed_text(departure: &Departure) -> String {
     fmt::sentence(&departure_words(0, departure))
 }
@@ -167,6 +168,7 @@ pub fn saved_as(saved: Saved<'_>, next: &[&'static str]) -> Vec<Sentence> {
     ["saved as {id}"].iter().chain(next).map(|part| Sentence::new(part).with_name("id", id)).collect()
 }
 
+/// What to type next.
 pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
     let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
     let ladder = (has_ladder && !screen.has_ladder_table(report))

@@ -1,7 +1,5 @@
 //! [`Style`]: width, colours and map order of a screen.
 
-use super::ColorDepth;
-
 /// The appearance of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -26,6 +24,19 @@ impl Style {
     pub fn of_width(width: usize) -> Style {
         Style { width, ..Style::default() }
     }
+}
+
+/// The colours that may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ColorDepth {
+    /// No escape sequences.
+    None,
+    /// The sixteen named colours.
+    Ansi16,
+    /// The 6 × 6 × 6 cube and the grey ramp.
+    Ansi256,
+    /// 24 bits.
+    TrueColor,
 }
 
 /// Order of rows and columns (`--order`).

@@ -3,8 +3,9 @@
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
-use crate::args::words::{FormatWord, HintWord, OrderWord};
+use crate::args::words::{HintWord, OrderWord};
 use crate::exit::Failure;
+use crate::export::Format;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::output::OutputOptions;
 use crate::resolve::run_options::RunOptions;
@@ -255,7 +256,7 @@ fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
 /// Refuses single-matrix formats for a run with several maps, before the measurement.
 fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Result<(), Failure> {
     let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
-    for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
+    for format in asked.filter(|format| matches!(format, Format::Csv | Format::C2cCsv)) {
         let maps = settings.protocols.len() + settings.imitate.len();
         if maps > 1 {
             let option = if settings.imitate.is_empty() { "protocol" } else { "as" };

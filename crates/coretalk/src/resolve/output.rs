@@ -1,12 +1,13 @@
 //! [`OutputOptions`]: format, destination and style of the output.
 
 use crate::args::options::Global;
-use crate::args::words::{ByWord, ColorWord, FormatWord, OrderWord};
+use crate::args::words::{ByWord, ColorWord, OrderWord};
 use crate::document::Identity;
 use crate::exit::Failure;
-use crate::report::depth::{self, Output};
+use crate::export::Format;
 use crate::report::text::flow;
-use crate::report::{By, ColorChoice, ColorDepth, Order, Style, plain};
+use crate::report::{By, Order, Style, plain};
+use crate::terminal::{self, Output};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputOptions {
     /// Format of the result.
-    pub format: FormatWord,
+    pub format: Format,
     /// File for the result; `None` for standard output.
     pub output: Option<PathBuf>,
     /// Further files.
-    pub exports: Vec<(FormatWord, PathBuf)>,
+    pub exports: Vec<(Format, PathBuf)>,
     /// Order of the map; `None` for the order of the run (by topology on a screen).
     pub order: Option<Order>,
     /// Rows of the map.
@@ -34,7 +35,7 @@ pub struct OutputOptions {
 /// Resolves the output options.
 pub fn options(global: &Global) -> OutputOptions {
     OutputOptions {
-        format: global.format.unwrap_or(FormatWord::Text),
+        format: global.format.unwrap_or(Format::Text),
         output: global.output.clone(),
         exports: global.exports(),
         order: global.order.map(|word| match word {
@@ -96,18 +97,13 @@ pub fn progress_style(options: &OutputOptions) -> Style {
 
 /// Returns the width of the output in columns.
 pub fn width(output: Option<&Path>) -> usize {
-    depth::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
+    terminal::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
 }
 
 fn drawn_on(options: &OutputOptions, output: Output) -> Style {
-    let choice = match options.color {
-        ColorWord::Auto => ColorChoice::Auto,
-        ColorWord::Always => ColorChoice::Always,
-        ColorWord::Never => ColorChoice::Never,
-    };
     Style {
-        width: depth::width(output, variable),
-        depth: ColorDepth::detect(choice, output, variable),
+        width: terminal::width(output, variable),
+        depth: terminal::color_depth(options.color, output, variable),
         order: options.order.unwrap_or(Order::Topology),
         by: match options.by {
             ByWord::Core => By::Core,
@@ -137,7 +133,7 @@ pub fn remark(verbosity: Verbosity, least: Verbosity, text: &str) {
         let text = format!("coretalk: {}", plain(text));
         let lines = match Output::stderr() {
             Output::Terminal => {
-                let width = depth::width(Output::Terminal, |name| std::env::var(name).ok());
+                let width = terminal::width(Output::Terminal, |name| std::env::var(name).ok());
                 flow(text.split(' '), " ", width, 2)
             }
             Output::Other => vec![text],

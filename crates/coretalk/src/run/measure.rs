@@ -1,8 +1,8 @@
 //! Measures a latency map, trials, or both.
 
-use crate::args::words::FormatWord;
 use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::reasons::Worded;
 use crate::report::fmt::digits::{count, duration, percent};
 use crate::report::text::plain;
@@ -79,8 +79,7 @@ pub fn perform(
     let mut watcher = Watcher::new(options, &segment.topology, watched, plan.segments(), lines, stop);
     let measured = measured(machine, plan, &mut segment, &mut watcher, stop);
     let departed = watcher.end();
-    let path =
-        segment.path.clone().filter(|_| options.format == FormatWord::Text && options.output.is_none());
+    let path = segment.path.clone().filter(|_| options.format == Format::Text && options.output.is_none());
     let closed = segment.close(measured, departed, options.verbosity);
     if let (Err(Failure::Interrupted(_)), Some(path)) = (&closed, path) {
         // Errors are ignored: the measurements are saved, and the following message says where.
@@ -114,7 +113,7 @@ fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
         return Ok(());
     }
     let name = saved::name_of(&report.header.id, path);
-    out::write_run(&mut Out::open(None)?, FormatWord::Text, &out::whole(&report, Some(&name), options))
+    out::write_run(&mut Out::open(None)?, Format::Text, &out::whole(&report, Some(&name), options))
 }
 
 /// Returns the expected duration of the trials after a map; zero without a map or without trials.

@@ -1,12 +1,12 @@
 //! Destinations of results: standard output, or files that are opened before the measurement.
 
 use crate::RunReport;
-use crate::args::words::FormatWord;
 use crate::exit::Failure;
-use crate::export::{self, Export, ExportError};
+use crate::export::{self, Export, ExportError, Format};
 use crate::harmless::{Harmless, Replacement};
 use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::run::signals;
+use crate::store::StoreError;
 use coretalk_measure::Stop;
 use coretalk_measure::probes::imitation::{Imitation, render};
 use coretalk_measure::streams;
@@ -168,7 +168,10 @@ impl Out {
 
     fn failure(&self, error: ExportError) -> Failure {
         match error {
-            ExportError::Store(error) => Failure::Store(error),
+            ExportError::Source(error) => match error.downcast::<StoreError>() {
+                Ok(error) => Failure::Store(*error),
+                Err(error) => Failure::Internal(error.to_string()),
+            },
             ExportError::Io(source) => Failure::Write { to: self.path.clone(), source },
             other => Failure::Usage(format!("failed to {other}")),
         }
@@ -221,7 +224,7 @@ fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
 pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputOptions) -> Export<'a> {
     Export {
         report,
-        file: None,
+        trials: None,
         protocol: None,
         probe: None,
         identity: options.identity,
@@ -236,8 +239,8 @@ pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputO
 ///
 /// # Errors
 /// The output is not writable, or the format cannot hold the run.
-pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
-    if format == FormatWord::Text && !what.report.imitated().is_empty() {
+pub fn write_run(out: &mut Out, format: Format, what: &Export<'_>) -> Result<(), Failure> {
+    if format == Format::Text && !what.report.imitated().is_empty() {
         let cpu_model = what.report.environment.cpu_model.as_deref();
         let counts = what.report.latency.as_ref().map_or(Counts::Adaptive, |latency| latency.settings.counts);
         let render = |imitated: &Imitated| {
@@ -245,7 +248,7 @@ pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result
         };
         return out.write(|out| export::write_imitations(what.report, what.order, &render, out));
     }
-    if format == FormatWord::C2cCsv {
+    if format == Format::C2cCsv {
         // The format has no place for comments.
         for gap in export::imitation_gaps(what.report) {
             remark(Verbosity::Normal, Verbosity::Normal, &gap);

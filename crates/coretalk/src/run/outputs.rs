@@ -1,9 +1,8 @@
 //! [`Outputs`]: destinations of the results of a run, opened before the measurement.
 
 use crate::RunReport;
-use crate::args::words::FormatWord;
 use crate::exit::Failure;
-use crate::export::{Export, ExportError, hgrm_files};
+use crate::export::{Export, ExportError, Format, hgrm_files};
 use crate::report::{Saved, Screen, screen};
 use crate::resolve::map::Measuring;
 use crate::resolve::output::{OutputOptions, in_files_of_their_own};
@@ -36,7 +35,7 @@ impl<'a> Measured<'a> {
 /// Destinations of the results of a run.
 pub struct Outputs {
     result: Destination,
-    exports: Vec<(FormatWord, Destination)>,
+    exports: Vec<(Format, Destination)>,
 }
 
 enum Destination {
@@ -54,7 +53,7 @@ impl Outputs {
         refuse_formats(options, measured)?;
         in_files_of_their_own(options)?;
         let destination = |format, path: Option<&Path>| match path {
-            Some(path) if format == FormatWord::Hgrm && is_folder(path) => {
+            Some(path) if format == Format::Hgrm && is_folder(path) => {
                 std::fs::create_dir_all(path)
                     .map_err(|source| Failure::Write { to: Some(path.to_owned()), source })?;
                 Ok(Destination::Folder(path.to_owned()))
@@ -62,15 +61,15 @@ impl Outputs {
             path => Ok::<_, Failure>(Destination::One(Out::open_unless(path, Some(stop))?)),
         };
         let result = destination(options.format, options.output.as_deref())?;
-        let open = |(format, path): &(FormatWord, PathBuf)| Ok((*format, destination(*format, Some(path))?));
+        let open = |(format, path): &(Format, PathBuf)| Ok((*format, destination(*format, Some(path))?));
         let exports = options.exports.iter().map(open).collect::<Result<_, Failure>>()?;
         Ok(Outputs { result, exports })
     }
 
     /// Returns the outputs for JSON lines, which get one line per completed trial.
     pub fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
-        let result = (options.format == FormatWord::Jsonl).then_some(&mut self.result);
-        let streamed = self.exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
+        let result = (options.format == Format::Jsonl).then_some(&mut self.result);
+        let streamed = self.exports.iter_mut().filter(|(format, _)| *format == Format::Jsonl);
         let mut lines = Vec::new();
         for destination in streamed.map(|(_, destination)| destination).chain(result) {
             if let Destination::One(out) = destination {
@@ -91,13 +90,13 @@ impl Outputs {
         options: &OutputOptions,
     ) -> Result<(), Failure> {
         let what = out::whole(report, name, options);
-        let whole = |(format, _): &&mut (FormatWord, Destination)| *format != FormatWord::Jsonl;
+        let whole = |(format, _): &&mut (Format, Destination)| *format != Format::Jsonl;
         for (format, destination) in self.exports.iter_mut().filter(whole) {
             destination.write(*format, &what)?;
         }
         match (&mut self.result, options.format) {
-            (_, FormatWord::Jsonl) => Ok(()),
-            (Destination::One(out), FormatWord::Text) if report.imitated().is_empty() => {
+            (_, Format::Jsonl) => Ok(()),
+            (Destination::One(out), Format::Text) if report.imitated().is_empty() => {
                 let saved = name.map_or(Saved::Not, Saved::As);
                 out.text(&screen::of(report, Screen::Measured(saved), &what.style))
             }
@@ -107,7 +106,7 @@ impl Outputs {
 }
 
 impl Destination {
-    fn write(&mut self, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
+    fn write(&mut self, format: Format, what: &Export<'_>) -> Result<(), Failure> {
         match self {
             Destination::One(out) => out::write_run(out, format, what),
             Destination::Folder(folder) => write_folder(what.report, folder),
@@ -121,42 +120,39 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
     let refuse = |format, sentence: &str| Err(Failure::Format { format, sentence: sentence.to_owned() });
     match measured {
         Measured::Latency => match options.format {
-            FormatWord::Hgrm => refuse(
-                FormatWord::Hgrm,
+            Format::Hgrm => refuse(
+                Format::Hgrm,
                 "`hgrm` is for distributions, and this measures a map; after a run with --tails use `coretalk export latest --format hgrm -o DIR`",
             ),
             _ => Ok(()),
         },
         Measured::Trials(settings) => {
-            if asked().any(|format| format == FormatWord::C2cCsv) && settings.gathering().is_none() {
+            if asked().any(|format| format == Format::C2cCsv) && settings.gathering().is_none() {
                 return refuse(
-                    FormatWord::C2cCsv,
+                    Format::C2cCsv,
                     "`c2c-csv` is for latency maps, and this measures series; use `csv`, `json` or `hgrm`",
                 );
             }
             let views = distributions(settings);
-            if asked().any(|format| format == FormatWord::Hgrm) && views == 0 {
-                return refuse(FormatWord::Hgrm, &ExportError::NoSeries.to_string());
+            if asked().any(|format| format == Format::Hgrm) && views == 0 {
+                return refuse(Format::Hgrm, &ExportError::NoSeries.to_string());
             }
             let result = (options.format, options.output.as_deref());
             let exports = options.exports.iter().map(|(format, path)| (*format, Some(path.as_path())));
-            let is_one_table = |(format, path): (FormatWord, Option<&Path>)| {
-                format == FormatWord::Hgrm && path.is_none_or(|path| !is_folder(path))
+            let is_one_table = |(format, path): (Format, Option<&Path>)| {
+                format == Format::Hgrm && path.is_none_or(|path| !is_folder(path))
             };
             if views > 1 && exports.chain([result]).any(is_one_table) {
                 let sentence = format!(
                     "`hgrm` can contain only one distribution, and this measures up to {views}; write them to a directory with --format hgrm -o DIR"
                 );
-                return refuse(FormatWord::Hgrm, &sentence);
+                return refuse(Format::Hgrm, &sentence);
             }
             Ok(())
         }
         Measured::Placements => {
             for format in asked() {
-                if !matches!(
-                    format,
-                    FormatWord::Text | FormatWord::Json | FormatWord::Jsonl | FormatWord::Markdown
-                ) {
+                if !matches!(format, Format::Text | Format::Json | Format::Jsonl | Format::Markdown) {
                     let sentence = format!(
                         "`{format}` cannot show a comparison; use `text`, `json`, `jsonl` or `markdown`"
                     );

@@ -1,7 +1,7 @@
 //! `place`: compares placements with the same work.
 
-use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
+use crate::export::Format;
 use crate::report::fmt::digits::duration;
 use crate::report::plain;
 use crate::report::text::cut;
@@ -60,7 +60,7 @@ pub fn perform(
         let refused = matches!(failure, TrialFailure::NotPinned { .. } | TrialFailure::NoResources { .. });
         let failure = explain(&works, placement, failure);
         let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
-        if options.format != FormatWord::Text {
+        if options.format != Format::Text {
             outputs.write(&report, end.name(), options).inspect_err(|failure| end.say_where(failure))?;
         }
         end.say_where(&failure);

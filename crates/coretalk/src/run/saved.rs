@@ -2,15 +2,17 @@
 
 use crate::RunReport;
 use crate::args::options::Global;
-use crate::args::words::FormatWord;
+use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
-use crate::export::Export;
+use crate::export::{Export, ExportError, Format, RecordSource};
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
-use crate::store::{Directory, DirectorySources, RunFile, find};
+use crate::store::{Directory, DirectorySources, RawTicks, RunFile, StoreError, find};
 use coretalk_model::Protocol;
+use coretalk_model::latency::cells;
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Returns the directory of run files.
@@ -84,18 +86,18 @@ pub struct Chosen<'a> {
 ///
 /// # Errors
 /// The output is not writable, the format cannot hold the run, or a choice would have no effect.
-pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
+pub fn write(global: &Global, saved: &Saved, format: Format, chosen: Chosen<'_>) -> Result<(), Failure> {
     let has_ladder = saved.report.latencies().is_some_and(|result| !result.ladder.is_empty());
     if chosen.ladder && !has_ladder {
         let sentence = "--ladder has no effect here: this run has no ladder; leave it out";
         return Err(Failure::Usage(sentence.to_owned()));
     }
-    if chosen.ladder && format != FormatWord::Text {
+    if chosen.ladder && format != Format::Text {
         let sentence = "--ladder has no effect here: it changes text only; leave it out".to_owned();
         return Err(Failure::Format { format, sentence });
     }
     let options = output::options(global);
-    if let (FormatWord::Hgrm, Some(path)) = (format, options.output.as_deref())
+    if let (Format::Hgrm, Some(path)) = (format, options.output.as_deref())
         && is_folder(path)
     {
         return write_folder(&saved.report, path);
@@ -103,11 +105,41 @@ pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<
     let mut out = Out::open(options.output.as_deref())?;
     let Chosen { protocol, probe, ladder } = chosen;
     let what = Export {
-        file: Some(&saved.file),
+        trials: Some(&saved.file),
         protocol,
         probe,
         ladder,
         ..out::whole(&saved.report, Some(&saved.name), &options)
     };
     out::write_run(&mut out, format, &what)
+}
+
+/// Reads and writes round by round, so that four million trials need little memory.
+impl RecordSource for RunFile {
+    fn write_lines(&self, out: &mut dyn Write) -> Result<(), ExportError> {
+        let source = |error: StoreError| ExportError::Source(Box::new(error));
+        let topology = self.topology().map_err(source)?;
+        let cells =
+            self.settings().map_err(source)?.map_or_else(Vec::new, |settings| cells(&topology, &settings));
+        let mut failed = None;
+        let series = self.series_settings().map_err(source)?.unwrap_or_default();
+        self.each_round(RawTicks::Leave, |segment, round| {
+            for trial in &round.trials {
+                let written =
+                    trial_line(&round, trial, segment, &cells).and_then(|line| writeln!(out, "{line}"));
+                if let (Err(error), None) = (written, &failed) {
+                    failed = Some(error);
+                }
+            }
+        })
+        .map_err(source)?;
+        self.each_pass(&series, |entry| {
+            let written = pass_line(&entry, &series.trials).and_then(|line| writeln!(out, "{line}"));
+            if let (Err(error), None) = (written, &failed) {
+                failed = Some(error);
+            }
+        })
+        .map_err(source)?;
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
 }

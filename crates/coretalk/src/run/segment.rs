@@ -6,7 +6,7 @@ use crate::resolve::output::{Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, SaveTarget};
 use crate::run::out::Part;
 use crate::run::saved;
-use crate::store::{NewRun, RunWriter};
+use crate::store::{NewRun, RunWriter, stamp};
 use crate::{RunHeader, RunSettings};
 use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{Ended, RunError};
@@ -81,7 +81,7 @@ fn header(invocation: &Invocation, target: &SaveTarget, seed: u64, environment: 
         SaveTarget::Nowhere => Vec::new(),
     };
     let simulated = environment.simulated.is_some();
-    RunHeader { simulated, tags, ..RunHeader::new(invocation.words.clone(), seed) }
+    RunHeader { simulated, tags, ..stamp::header(invocation.words.clone(), seed) }
 }
 
 fn keeper(

@@ -3,10 +3,11 @@
 use crate::RunSettings;
 use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
-use crate::report::progress::{Audience, Progress};
-use crate::report::{depth, text};
+use crate::report::text;
 use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::run::out::Out;
+use crate::run::progress::{Audience, Progress};
+use crate::terminal;
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::cells;
@@ -74,7 +75,7 @@ impl<'a> Watcher<'a> {
         let Watched { cpus, cells, trials, later } = watched;
         let began = Instant::now();
         let clock: Clock = Box::new(move || began.elapsed());
-        let audience = match depth::height() {
+        let audience = match terminal::height() {
             Some(rows) if io::stderr().is_terminal() => Audience::Terminal { rows },
             _ => Audience::Log,
         };

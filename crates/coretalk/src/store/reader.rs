@@ -6,8 +6,9 @@ use super::rows;
 use super::run_file::{RunFile, Segment};
 use crate::{LatencyReport, PlaceReport, RunReport, SeriesReport};
 use coretalk_measure::probes::GLOSSARY;
-use coretalk_measure::session::RecordedRound;
-use coretalk_model::latency::{Counts, Entry, LatencySettings, Purpose, Record, Reducer, Scale, analyse};
+use coretalk_model::latency::{
+    Counts, Entry, LatencySettings, Purpose, Record, RecordedRound, Reducer, Scale, analyse,
+};
 use coretalk_model::place::{PlaceSettings, analyse_places};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};

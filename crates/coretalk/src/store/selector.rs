@@ -4,7 +4,7 @@ use super::directory::{Directory, id_of};
 use super::error::{Operation, StoreError, sqlite_error};
 use super::names::MIN_END;
 use super::run_file::RunFile;
-use crate::run_report::now;
+use super::stamp::now;
 use coretalk_model::excerpt;
 use rusqlite::{Connection, OptionalExtension};
 use std::ffi::OsStr;

@@ -8,12 +8,11 @@ mod selecting;
 use super::{NewRun, RunWriter};
 use crate::RunHeader;
 use crate::RunSettings;
-use coretalk_measure::session::sink::RecordedTrial;
-use coretalk_measure::session::{Decision, RecordedRound, Slot};
+use coretalk_measure::session::{Decision, Slot};
 use coretalk_model::environment::{Atomics, BuildFacts, Linking};
 use coretalk_model::latency::{
-    Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Spacing, SpanSummary,
-    Tails, Visit,
+    Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, RecordedRound,
+    RecordedTrial, Spacing, SpanSummary, Tails, Visit,
 };
 use coretalk_model::*;
 use std::path::Path;

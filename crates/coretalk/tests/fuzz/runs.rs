@@ -2,9 +2,8 @@
 
 use super::random::Random;
 use crate::cli::tool::Tool;
-use coretalk::args::words::FormatWord;
 use coretalk::document::Identity;
-use coretalk::export::{Export, export, hgrm_files};
+use coretalk::export::{Export, Format, export, hgrm_files};
 use coretalk::report::Style;
 use coretalk::report::html::page;
 use coretalk::report::input::{Drawing, ReportInput, ScaleChoice};
@@ -261,7 +260,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> usize {
     };
     let what = Export {
         report: &report,
-        file: Some(&file),
+        trials: Some(&file),
         protocol: None,
         probe: None,
         identity: Identity::Hidden,
@@ -271,9 +270,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> usize {
         ladder: true,
     };
     let mut out = Vec::new();
-    for format in
-        [FormatWord::Text, FormatWord::Json, FormatWord::Jsonl, FormatWord::Csv, FormatWord::Markdown]
-    {
+    for format in [Format::Text, Format::Json, Format::Jsonl, Format::Csv, Format::Markdown] {
         // Errors are ignored: not every format can hold every run.
         let _ = export(format, &what, &mut out);
     }

@@ -48,7 +48,7 @@ const USES: &[(&str, usize, &str)] = &[
     ("coretalk/src/render/html.rs", 1, "blanks for layout"),
     ("coretalk/src/render/terminal.rs", 4, "words for wrapping"),
     ("coretalk/src/report/advise.rs", 1, "the number of lines, for layout"),
-    ("coretalk/src/report/depth.rs", 2, "variables of the environment"),
+    ("coretalk/src/terminal.rs", 2, "variables of the environment"),
     ("coretalk/src/report/facts.rs", 1, "a full stop"),
     ("coretalk/src/report/figure/labels.rs", 1, "the first range of a list of CPUs"),
     ("coretalk/src/report/fmt.rs", 3, "templates of sentences, and a percentage"),

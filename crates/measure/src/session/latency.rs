@@ -18,7 +18,7 @@ mod visit_log;
 mod visit_plan;
 
 pub use super::run_loop::{Ended, ResumedState, RunError};
-pub use estimate::{PlanReport, plan};
+pub use estimate::plan;
 pub use imitate::least_time;
 
 use super::{Observer, Sink};

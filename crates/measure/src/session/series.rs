@@ -5,7 +5,7 @@ mod plan;
 mod sentinel;
 mod spans;
 
-pub use plan::{SeriesPlan, least_span, plan};
+pub use plan::{least_span, plan};
 
 use self::concurrency::Concurrency;
 use self::plan::{MAX_PASS, MESSAGES, MIN_PASS, Shares, gap, most_settling, orders, settling};

@@ -1,8 +1,8 @@
 //! [`Sink`] and [`Observer`]: receivers of a run's results and events.
 
-use coretalk_model::latency::{LatencyResult, Purpose, Visit};
+use coretalk_model::latency::{LatencyResult, Purpose, RecordedRound};
 use coretalk_model::series::SeriesEntry;
-use coretalk_model::{Departure, Picos, Recording, TrialFailure};
+use coretalk_model::{Departure, Picos};
 
 /// Stores a run. Called only between rounds and passes, with every worker parked.
 pub trait Sink {
@@ -75,32 +75,6 @@ pub struct Slot {
     pub rounds: Vec<RecordedRound>,
     /// Passes of trials.
     pub passes: Vec<SeriesEntry>,
-}
-
-/// One round with its results.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecordedRound {
-    /// The purpose of the round.
-    pub purpose: Purpose,
-    /// Pass number within the purpose, from 0.
-    pub pass: u32,
-    /// Start time on the machine's clock in this segment.
-    pub started: Picos,
-    /// Duration.
-    pub elapsed: Picos,
-    /// Results of the trials.
-    pub trials: Vec<RecordedTrial>,
-}
-
-/// One trial of a round.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecordedTrial {
-    /// Index of the pair in the plan's list of cells.
-    pub cell: u32,
-    /// The visit, or the failure.
-    pub outcome: Result<Visit, TrialFailure>,
-    /// Its recording, if raw ticks are kept.
-    pub raw: Option<Recording>,
 }
 
 /// A choice that later analysis needs: a key (kebab-case) and a JSON value, so that new ones need no migration.

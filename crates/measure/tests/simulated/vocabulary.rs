@@ -1,13 +1,16 @@
 //! Helpers for these tests: they measure scenarios through the whole session and compare results with the truth.
 
 use coretalk_measure::probes::kernel_by_id;
-use coretalk_measure::session::latency::{self, Ended, PlanReport, ResumedState};
-use coretalk_measure::session::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};
+use coretalk_measure::session::latency::{self, Ended, ResumedState};
+use coretalk_measure::session::{Decision, Event, Observer, Sink, SinkError, Slot};
 use coretalk_measure::{
     Allowance, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
     TrialOrder, WorkerSettings,
 };
-use coretalk_model::latency::{CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, cells};
+use coretalk_model::latency::{
+    CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, RecordedRound, cells,
+};
+use coretalk_model::plan::LatencyPlan;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
     Absence, CpuId, CpuSet, DoctorFinding, Environment, Flag, Picos, Recording, Relation, TickRate, Topology,
@@ -251,7 +254,7 @@ impl Machine for Watched {
     }
 }
 
-pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> PlanReport {
+pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> LatencyPlan {
     let mut machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
     change(&mut settings);

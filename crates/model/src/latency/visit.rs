@@ -1,6 +1,6 @@
-//! [`Visit`]: the result of one pass over one cell, reduced from a recording.
+//! [`Visit`]: the result of one pass over one cell, reduced from a recording; [`RecordedRound`]: concurrent visits.
 
-use crate::{Flags, Home, KernelId, Picos};
+use crate::{Flags, Home, KernelId, Picos, Recording, TrialFailure};
 
 /// The purpose of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,4 +91,30 @@ pub struct SpanSummary {
     pub kept: u32,
     /// Number of batches dropped as stalls.
     pub dropped: u32,
+}
+
+/// One round with its results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedRound {
+    /// The purpose of the round.
+    pub purpose: Purpose,
+    /// Pass number within the purpose, from 0.
+    pub pass: u32,
+    /// Start time on the machine's clock in this segment.
+    pub started: Picos,
+    /// Duration.
+    pub elapsed: Picos,
+    /// Results of the trials.
+    pub trials: Vec<RecordedTrial>,
+}
+
+/// One trial of a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedTrial {
+    /// Index of the pair in the plan's list of cells.
+    pub cell: u32,
+    /// The visit, or the failure.
+    pub outcome: Result<Visit, TrialFailure>,
+    /// Its recording, if raw ticks are kept.
+    pub raw: Option<Recording>,
 }

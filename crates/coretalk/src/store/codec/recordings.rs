@@ -4,8 +4,7 @@ use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Events, Reader, Writer, core_clock, number};
 use super::ticks::{read_ticks, write_ticks};
 use super::{Shape, Shapes};
-use coretalk_measure::session::sink::RecordedTrial;
-use coretalk_model::latency::Reducer;
+use coretalk_model::latency::{RecordedTrial, Reducer};
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 
 const VERSION: u8 = 2;

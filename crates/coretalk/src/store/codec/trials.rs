@@ -4,8 +4,7 @@ use super::CLOCK_START_GHZ;
 use super::Shapes;
 use super::bytes::{Damage, Events, Reader, Writer, core_clock, latency, number};
 use super::recordings::{Evidence, read_recording, saying_all, shape_of, write_recording};
-use coretalk_measure::session::sink::RecordedTrial;
-use coretalk_model::latency::{Reducer, SpanSummary, Visit};
+use coretalk_model::latency::{RecordedTrial, Reducer, SpanSummary, Visit};
 use coretalk_model::{CommandEnd, Flags, Hint, KernelId, Picos, Protocol, Recording, TrialFailure};
 
 /// Version 1 stored a summary for every trial and no recordings.

@@ -119,9 +119,7 @@ fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
 /// The segment number of each trial in a file, in order.
 fn file_entries(path: &std::path::Path) -> Vec<u32> {
     let mut segments = Vec::new();
-    let each = |segment, round: coretalk_measure::session::RecordedRound| {
-        segments.extend(round.trials.iter().map(|_| segment))
-    };
+    let each = |segment, round: RecordedRound| segments.extend(round.trials.iter().map(|_| segment));
     RunFile::open(path).unwrap().each_round(RawTicks::Leave, each).unwrap();
     segments
 }

@@ -12,32 +12,10 @@ use crate::schedule;
 use crate::stop::Stop;
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, LatencySettings, Purpose, cell};
+use coretalk_model::plan::LatencyPlan;
 use coretalk_model::stats::{ANALYSES, Analysis, median};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The predicted course of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlanReport {
-    /// Cells (pairs) of the map.
-    pub cells: u64,
-    /// Pairs of each relation.
-    pub relations: Vec<(Relation, u64)>,
-    /// Minimum passes of every cell, and the maximum of a wide cell.
-    pub passes: [u32; 2],
-    /// Rounds per pass over all cells.
-    pub rounds_per_pass: u64,
-    /// Concurrent pairs.
-    pub parallel: u32,
-    /// The kernels timed in each visit.
-    pub kernels: Vec<String>,
-    /// Expected machine time.
-    pub machine_time: Picos,
-    /// The basis of the prediction, as text.
-    pub basis: String,
-    /// Expected size of the run file in bytes.
-    pub file_bytes: u64,
-}
 
 /// Bytes of a visit in the run file: raw ticks if they are kept, else a summary per span. Fitted to the files of seven
 /// simulated machines of 4 to 192 CPUs: 0.74 to 1.03 times the sizes, without second analyses and the gate.
@@ -54,7 +32,7 @@ pub fn plan(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
     stop: &Stop,
-) -> Result<PlanReport, RunError> {
+) -> Result<LatencyPlan, RunError> {
     let (mut sink, mut observer) = ((), ());
     let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
     let outline = if settings.imitate.is_empty() {
@@ -86,7 +64,7 @@ pub fn plan(
         Picos::ZERO => outline.basis,
         tails => format!("{}; {tails} of it for single round trips", outline.basis),
     };
-    Ok(PlanReport {
+    Ok(LatencyPlan {
         cells: driver.pairs.len() as u64,
         relations: relations.into_iter().collect(),
         passes: outline.passes,

@@ -2,8 +2,10 @@
 
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
-use crate::session::{RecordedRound, RecordedTrial, Slot};
-use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, Scale};
+use crate::session::Slot;
+use coretalk_model::latency::{
+    Entry, LatencySettings, Purpose, Record, RecordedRound, RecordedTrial, Reducer, Scale,
+};
 use coretalk_model::{Picos, Recording, Relation, TrialFailure};
 use std::collections::BTreeMap;
 

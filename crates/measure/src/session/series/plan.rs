@@ -1,4 +1,4 @@
-//! [`SeriesPlan`] and [`Shares`]: the expected length of a run of series, and the division of its budget into passes.
+//! [`plan`] and [`Shares`]: the expected length of a run of series, and the division of its budget into passes.
 
 use super::concurrency::{self, Concurrency};
 use crate::machine::Machine;
@@ -6,6 +6,7 @@ use crate::probes;
 use crate::series::{Concurrent, SeriesProbe, TrialOrder};
 use crate::session::spread;
 use coretalk_model::Picos;
+use coretalk_model::plan::SeriesPlan;
 use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
@@ -17,27 +18,6 @@ pub const MIN_PASS: Picos = Picos::from_ms(2);
 
 /// The option for a fixed number of messages, whatever time these take of the remaining budget.
 pub const MESSAGES: &str = "messages";
-
-/// The expected course of a run of series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeriesPlan {
-    /// Trials.
-    pub trials: usize,
-    /// Concurrent pairs if concurrency is proven harmless; 1 is serial.
-    pub parallel: usize,
-    /// Whether some trials could run concurrently at all.
-    pub could_be_parallel: bool,
-    /// Length of one pass of one trial.
-    pub pass: Picos,
-    /// Minimum passes of every trial, and the maximum of a trial with a wide interval.
-    pub passes: [u32; 2],
-    /// Number of trials of each probe, and the length of one of its passes.
-    pub probes: Vec<(String, usize, Picos)>,
-    /// Maximum time for runtimes in other languages to settle at the start.
-    pub settling: Picos,
-    /// Machine time: the minimum if everything is stable, and the maximum.
-    pub machine_time: [Picos; 2],
-}
 
 /// The shortest possible pass of each trial.
 pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesProbe]) -> Vec<TrialOrder<'a>> {

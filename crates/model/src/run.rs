@@ -1,13 +1,10 @@
 //! [`RunReport`]: a run with all data for output; [`RunHeader`]: its names and state.
 
-use coretalk_model::latency::{
-    Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells,
-};
-use coretalk_model::place::{PlaceResult, PlaceSettings};
-use coretalk_model::probes::Glossary;
-use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
-use coretalk_model::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Reason, Topology};
-use std::hash::{BuildHasher, RandomState};
+use crate::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells};
+use crate::place::{PlaceResult, PlaceSettings};
+use crate::probes::Glossary;
+use crate::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
+use crate::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Reason, Topology};
 
 /// Names, origin and state of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,41 +29,6 @@ pub struct RunHeader {
     pub segments: u32,
     /// Version of the tool that measured.
     pub tool_version: String,
-}
-
-impl RunHeader {
-    /// Creates the header of a run that begins now.
-    pub fn new(command: Vec<String>, seed: u64) -> RunHeader {
-        RunHeader {
-            id: fresh_id(),
-            started: now(),
-            command,
-            seed,
-            simulated: false,
-            complete: false,
-            departed: Vec::new(),
-            tags: Vec::new(),
-            segments: 1,
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
-    }
-}
-
-fn fresh_id() -> String {
-    let millis = jiff::Timestamp::now().as_millisecond().try_into().unwrap_or(0);
-    uuid::Builder::from_unix_timestamp_millis(millis, &random()).into_uuid().to_string()
-}
-
-/// Returns random bytes from the keys of hash maps, which the standard library gets by a system call. Libraries that
-/// look up a libc function instead find none in a static binary and fall back to /dev, which containers may lack.
-fn random() -> [u8; 10] {
-    let hashes = [0, 1].map(|_| RandomState::new().hash_one(std::process::id()).to_ne_bytes());
-    std::array::from_fn(|index| hashes[index / 8][index % 8])
-}
-
-/// Returns the present time in RFC 3339, UTC, whole milliseconds.
-pub fn now() -> String {
-    format!("{:.3}", jiff::Timestamp::now())
 }
 
 /// A run with all data for output: assembled after the measurement, or read from a run file.
@@ -232,22 +194,7 @@ impl SeriesReport {
     /// Returns the load of each CPU by the measured threads, for runs of `queue` only: elsewhere it does not affect the
     /// answer.
     pub fn load_of_queues(&self) -> Option<&LoadCurve> {
-        let of_queues = self.settings.probes == [coretalk_model::queue::names::PROBE];
+        let of_queues = self.settings.probes == [crate::queue::names::PROBE];
         self.result.load.as_ref().filter(|_| of_queues)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_differ_and_sort_by_time() {
-        let (first, at_once) = (fresh_id(), fresh_id());
-        assert_ne!(first, at_once);
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        assert!(first < fresh_id());
-        let id = uuid::Uuid::parse_str(&first).unwrap();
-        assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
     }
 }

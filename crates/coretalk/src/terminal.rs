@@ -1,31 +1,8 @@
-//! [`ColorDepth`]: the number of colours that the environment allows; and the size of the terminal.
+//! The number of colours that the environment allows, and the size of the terminal.
 
+use crate::args::words::ColorWord;
+use crate::report::ColorDepth;
 use std::io::IsTerminal;
-
-/// The number of colours that may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ColorDepth {
-    /// No escape sequences.
-    None,
-    /// The sixteen named colours.
-    Ansi16,
-    /// The 6 × 6 × 6 cube and the grey ramp.
-    Ansi256,
-    /// 24 bits.
-    TrueColor,
-}
-
-/// The colour option (`--color`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ColorChoice {
-    /// Decided by the terminal and the environment.
-    #[default]
-    Auto,
-    /// Colours even if the output is a pipe.
-    Always,
-    /// No colours.
-    Never,
-}
 
 /// Whether the output is a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,24 +25,22 @@ impl Output {
     }
 }
 
-impl ColorDepth {
-    /// The colours to use: decided by `--color`, then `NO_COLOR` (<https://no-color.org>: any value but the empty one),
-    /// then `CLICOLOR_FORCE`, then whether the output is a terminal and its `COLORTERM` and `TERM`.
-    pub fn detect(
-        choice: ColorChoice,
-        output: Output,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> ColorDepth {
-        let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-        let forced = set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
-        match choice {
-            ColorChoice::Never => ColorDepth::None,
-            ColorChoice::Always => supported(&variable).max(ColorDepth::Ansi16),
-            ColorChoice::Auto if set("NO_COLOR") => ColorDepth::None,
-            ColorChoice::Auto if forced => supported(&variable).max(ColorDepth::Ansi16),
-            ColorChoice::Auto if output == Output::Other => ColorDepth::None,
-            ColorChoice::Auto => supported(&variable),
-        }
+/// The colours to use: decided by `--color`, then `NO_COLOR` (<https://no-color.org>: any value but the empty one), then
+/// `CLICOLOR_FORCE`, then whether the output is a terminal and its `COLORTERM` and `TERM`.
+pub fn color_depth(
+    choice: ColorWord,
+    output: Output,
+    variable: impl Fn(&str) -> Option<String>,
+) -> ColorDepth {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let forced = set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
+    match choice {
+        ColorWord::Never => ColorDepth::None,
+        ColorWord::Always => supported(&variable).max(ColorDepth::Ansi16),
+        ColorWord::Auto if set("NO_COLOR") => ColorDepth::None,
+        ColorWord::Auto if forced => supported(&variable).max(ColorDepth::Ansi16),
+        ColorWord::Auto if output == Output::Other => ColorDepth::None,
+        ColorWord::Auto => supported(&variable),
     }
 }
 
@@ -106,8 +81,8 @@ pub fn height() -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn detect(choice: ColorChoice, output: Output, variables: &str) -> ColorDepth {
-        ColorDepth::detect(choice, output, |name| {
+    fn detect(choice: ColorWord, output: Output, variables: &str) -> ColorDepth {
+        color_depth(choice, output, |name| {
             variables
                 .split(' ')
                 .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
@@ -116,8 +91,8 @@ mod tests {
 
     #[test]
     fn the_choice_wins_then_no_color_then_force_then_the_terminal() {
-        use ColorChoice::*;
         use ColorDepth::*;
+        use ColorWord::*;
         for (choice, output, variables, expected) in [
             (Auto, Output::Terminal, "TERM=xterm COLORTERM=truecolor", TrueColor),
             (Auto, Output::Terminal, "TERM=xterm-256color", Ansi256),

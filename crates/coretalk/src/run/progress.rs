@@ -1,13 +1,14 @@
 //! [`Progress`]: shows the progress of a run and the map as it fills. Draws only in commit slots, without a thread.
 
-use super::fmt::digits::{duration, ns, plus_minus};
-use super::heat_map::PairMap;
-use super::style::Style;
-use super::text::{HEIGHTS, cut};
 use crate::blocks::Block;
 use crate::blocks::value::MapSource;
 use crate::blocks::value::Sentence;
 use crate::render::terminal;
+use crate::report::fmt::digits::{duration, ns, plus_minus};
+use crate::report::heat_map::PairMap;
+use crate::report::saved::departed_text;
+use crate::report::style::Style;
+use crate::report::text::{HEIGHTS, cut};
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{Purpose, Visit};
@@ -265,7 +266,7 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
             Event::Phase { purpose } => self.phase = purpose,
             Event::Notice { text } => self.remark(&text),
             Event::Departed { departure, again: false } => {
-                let said = super::saved::departed_text(&departure);
+                let said = departed_text(&departure);
                 self.remark(&format!("{said}; the run continues without it"));
             }
             Event::Departed { departure, again: true } => {
@@ -305,9 +306,8 @@ fn phase_words(purpose: Purpose) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_measure::session::RecordedRound;
-    use coretalk_measure::session::sink::RecordedTrial;
     use coretalk_model::latency::SpanSummary;
+    use coretalk_model::latency::{RecordedRound, RecordedTrial};
     use coretalk_model::series::SeriesEntry;
     use coretalk_model::{Flags, Hint, Home, KernelId, Picos, Protocol};
     use std::cell::Cell;
