@@ -53,11 +53,12 @@ Tree = Mapping[str, bytes]
 
 MANIFESTS = (
     "Cargo.lock", "Cargo.toml", ".cargo", "crates/model/Cargo.toml", "crates/measure/Cargo.toml",
-    "crates/measure/build.rs", "crates/coretalk/build.rs",
+    "crates/report/Cargo.toml", "crates/measure/build.rs", "crates/coretalk/build.rs",
 )  # fmt: skip
 # Strings in these modules are for screens. A change of their wording makes no check due; the tests of the core cover it.
-SCREEN_TEXT = tuple(
-    f"crates/coretalk/src/{module}{end}" for module in ("report", "render", "commands", "args", "exit") for end in ("", ".rs")
+SCREEN_TEXT = (
+    "crates/report/src",
+    *(f"crates/coretalk/src/{module}{end}" for module in ("commands", "args", "exit") for end in ("", ".rs")),
 )
 
 
@@ -176,7 +177,7 @@ RELEASE_NEEDS = (
 PACKED = (
     *MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES",
     "docs", "pictures", "schema", "crates/model/LICENSE-APACHE", "crates/model/LICENSE-MIT", "crates/measure/LICENSE-APACHE",
-    "crates/measure/LICENSE-MIT",
+    "crates/measure/LICENSE-MIT", "crates/report/LICENSE-APACHE", "crates/report/LICENSE-MIT",
 )  # fmt: skip
 ACCEPTANCE = "CORETALK_TEST_ACCEPTANCE=1 cargo test --locked --workspace"
 

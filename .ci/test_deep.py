@@ -18,7 +18,7 @@ import deep
 
 SNAPSHOT = deep.snapshot
 TREE = SNAPSHOT()
-SCREEN = "crates/coretalk/src/report/queue/table.rs"
+SCREEN = "crates/report/src/queue/table.rs"
 
 
 def passed(check: deep.Check) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Inputs(unittest.TestCase):
             "simulated": ("crates/measure/tests/simulated/acceptance.rs", "crates/measure/src/sim.rs"),
             "fuzz": ("crates/coretalk/tests/fuzz/runs.rs", "crates/coretalk/src/store/reader.rs", "crates/model/src/formats/json.rs"),
             "aarch64": (".ci/emulated", "crates/measure/src/counter.rs"),
-            "types-macos": (".ci/macos", ".ci/no-c", "crates/coretalk/src/report/screen.rs"),
+            "types-macos": (".ci/macos", ".ci/no-c", "crates/coretalk/src/exit.rs"),
             "types-oldest": (".ci/no-c", "crates/coretalk/src/main.rs"),
         }.items():
             check = next(check for check in deep.CHECKS if check.name == name)
@@ -130,7 +130,7 @@ class Inputs(unittest.TestCase):
                 self.assertIsNone(deep.why_due(check._replace(**other), record, TREE, {}), (check.name, other))
 
     def test_what_a_check_reads_and_packs_is_an_input(self) -> None:
-        for name, path in [("packages", "crates/coretalk/src/args/options.rs"), ("laboratory", "crates/coretalk/src/report/saved.rs")]:
+        for name, path in [("packages", "crates/coretalk/src/args/options.rs"), ("laboratory", "crates/report/src/saved.rs")]:
             check = next(check for check in deep.CHECKS if check.name == name)
             self.assertIn(path, deep.inputs(check, TREE, {path} if check.compiled else ()))
 
@@ -159,7 +159,7 @@ class Inputs(unittest.TestCase):
             self.assertEqual(bool(check.tests), check.line.endswith(" --show-output"), check.name)
 
     def test_documents_screen_texts_and_comments_make_none_due(self) -> None:
-        screens = [path for path in TREE if path.startswith("crates/coretalk/src/report/") and path.endswith(".rs")]
+        screens = [path for path in TREE if path.startswith("crates/report/src/") and path.endswith(".rs")]
         reworded = {path: TREE[path].replace(b" the ", b" this very ") for path in screens}
         self.assertNotEqual(reworded, {path: TREE[path] for path in screens})
         documents = {path: content + b"\nA sentence.\n" for path, content in TREE.items() if path.endswith(".md")}
@@ -171,15 +171,15 @@ class Inputs(unittest.TestCase):
     def test_text_that_is_no_wording_of_a_screen_is_an_input(self) -> None:
         rust = b'fn f() { g("a text with {one} place", 2) }'
         for path, other, differs in [
-            ("crates/coretalk/src/report/x.rs", b'fn f() { g("another text: {one}", 2) }', False),
-            ("crates/coretalk/src/report/x.rs", b'fn f() { g("a text with {two} place", 2) }', True),
-            ("crates/coretalk/src/report/x.rs", b'fn f() { g("a text with {one} place", 3) }', True),
+            ("crates/report/src/x.rs", b'fn f() { g("another text: {one}", 2) }', False),
+            ("crates/report/src/x.rs", b'fn f() { g("a text with {two} place", 2) }', True),
+            ("crates/report/src/x.rs", b'fn f() { g("a text with {one} place", 3) }', True),
             ("crates/measure/src/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
             ("crates/coretalk/src/store/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
-            ("crates/coretalk/src/report.rs", b'fn f() { g("another text: {one}", 2) }', False),
+            ("crates/coretalk/src/args.rs", b'fn f() { g("another text: {one}", 2) }', False),
             ("crates/coretalk/src/exit.rs", b'fn f() { g("another text: {one}", 2) }', False),
-            ("crates/coretalk/src/reporting.rs", b'fn f() { g("another text: {one}", 2) }', True),
-            ("crates/coretalk/src/reports/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
+            ("crates/coretalk/src/arguments.rs", b'fn f() { g("another text: {one}", 2) }', True),
+            ("crates/reports/src/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
         ]:
             self.assertEqual(deep.digest(path, rust) != deep.digest(path, other), differs, (path, other))
 

@@ -11,7 +11,7 @@ const PACKAGED: &str = ".cargo_vcs_info.json";
 const COMMIT: &str = "CORETALK_COMMIT";
 const DAY: &str = "CORETALK_LOCK_DATE";
 /// Inputs of a binary. `dist/environment` also counts the inputs of packages.
-const COMPILED: [&str; 11] = [
+const COMPILED: [&str; 13] = [
     ".cargo",
     "Cargo.toml",
     LOCK,
@@ -21,6 +21,8 @@ const COMPILED: [&str; 11] = [
     "crates/measure/build.rs",
     "crates/measure/src",
     "crates/measure/adapters",
+    "crates/report/Cargo.toml",
+    "crates/report/src",
     "crates/coretalk/build.rs",
     "crates/coretalk/src",
 ];

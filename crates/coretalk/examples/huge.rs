@@ -6,20 +6,20 @@
 //! session records measurements while the simulation continues: its CPU time is all of its work, its wall-clock time is
 //! how long the simulation waited for it.
 
-use coretalk::document::{Document, Identity};
-use coretalk::report::Saved;
-use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
 use coretalk::store::{NewRun, RunFile, RunWriter, stamp};
-use coretalk::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Round, Scenario, SimMachine, Stop, TrialOrder, WorkerSettings};
 use coretalk_model::latency::*;
+use coretalk_model::run::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
     Absence, CpuId, CpuSet, DoctorFinding, Environment, Picos, Recording, TickRate, Topology, TrialFailure,
 };
+use coretalk_report::Saved;
+use coretalk_report::document::{Document, Identity};
+use coretalk_report::{ColorDepth, Screen, Style, latency_screen};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::OnceLock;

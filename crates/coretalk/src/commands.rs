@@ -24,15 +24,15 @@ mod work;
 
 use crate::args::parse::{Invocation, Typed, parse};
 use crate::args::{Command, RunsCommand};
-use crate::blocks::Block;
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
 use crate::resolve::map::Measuring;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
 use coretalk_measure::counter;
 use coretalk_model::excerpt;
+use coretalk_report::blocks::Block;
+use coretalk_report::export::Format;
 use std::ffi::OsString;
 
 /// Runs a command line, which starts with the program name, and returns the exit code.

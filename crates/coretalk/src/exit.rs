@@ -1,10 +1,10 @@
 //! Exit codes, the errors that lead to them, and the message of an error in one sentence.
 
-use crate::export::Format;
-use crate::report::plain;
 use crate::store::{FailureClass, ResumeError, StoreError};
 use coretalk_measure::MachineError;
 use coretalk_measure::session::latency::RunError;
+use coretalk_report::export::Format;
+use coretalk_report::plain;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;

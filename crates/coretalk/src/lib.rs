@@ -1,24 +1,9 @@
 //! The tool: run files, reports, exports and the command line over `coretalk-measure` and `coretalk-model`.
 
-pub mod advice;
 pub mod args;
-pub mod blocks;
 pub mod build_facts;
-pub mod clock;
 pub mod commands;
-pub mod document;
 pub mod exit;
-pub mod export;
-pub mod render {
-    //! Rendering of blocks for each medium.
-
-    pub mod html;
-    pub mod markdown;
-    pub mod terminal;
-}
-pub mod harmless;
-pub mod reasons;
-pub mod report;
 pub mod resolve {
     //! Resolves command lines: every name is known, every CPU exists and may be used, every default is filled in.
 
@@ -50,8 +35,5 @@ pub mod run {
     pub mod watcher;
 }
 pub mod selftest;
-pub mod snippets;
 pub mod store;
 pub mod terminal;
-
-pub use coretalk_model::run::{LatencyReport, PlaceReport, RunHeader, RunReport, RunSettings, SeriesReport};

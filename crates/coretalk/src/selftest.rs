@@ -3,12 +3,12 @@
 
 mod child;
 
-use crate::report::fmt::digits::{fixed, percent, signed_percent, with_reach};
 use child::Child;
 use coretalk_measure::Stop;
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::compare::{Equivalence, within_factor};
 use coretalk_model::{CpuId, CpuSet, DoctorFinding, Verdict};
+use coretalk_report::fmt::digits::{fixed, percent, signed_percent, with_reach};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

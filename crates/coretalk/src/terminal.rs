@@ -1,7 +1,7 @@
 //! The number of colours that the environment allows, and the size of the terminal.
 
 use crate::args::words::ColorWord;
-use crate::report::ColorDepth;
+use coretalk_report::ColorDepth;
 use std::io::IsTerminal;
 
 /// Whether the output is a terminal.

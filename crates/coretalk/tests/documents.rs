@@ -7,12 +7,12 @@ mod schema;
 use crate::cli::tool::words;
 use crate::samples;
 
-use coretalk::RunReport;
-use coretalk::document::{Document, Identity};
-use coretalk::export::{Export, ExportError, Format, export, write_imitations};
-use coretalk::report::Style;
 use coretalk_model::latency::{Cell, Imitated, ImitatedCell, MissingReason};
+use coretalk_model::run::RunReport;
 use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
+use coretalk_report::Style;
+use coretalk_report::document::{Document, Identity};
+use coretalk_report::export::{Export, ExportError, Format, export, write_imitations};
 use serde_json::Value;
 
 fn json(report: &RunReport, identity: Identity) -> Value {

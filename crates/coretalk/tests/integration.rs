@@ -9,9 +9,9 @@ mod documents;
 #[cfg(target_os = "linux")]
 mod fuzz;
 mod imports;
-mod reports;
+mod place_page;
+#[path = "../../report/tests/samples/mod.rs"]
 mod samples;
-mod screens;
 mod sentences;
 mod tidy;
 mod truth;

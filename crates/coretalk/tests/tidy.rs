@@ -15,7 +15,7 @@ const MAX_LINES: usize = 600;
 
 #[test]
 fn unsafe_code_is_only_in_the_crate_that_measures() {
-    for crate_name in ["model", "coretalk"] {
+    for crate_name in ["model", "report", "coretalk"] {
         for (path, text) in rust_files(&format!("crates/{crate_name}/")) {
             for (number, line) in numbered(&text) {
                 let used = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "allow(unsafe_code"]
@@ -45,29 +45,30 @@ fn probes_get_a_stage_and_nothing_else() {
 #[test]
 fn text_that_is_made_before_it_is_rendered_shrinks() {
     let composed = r"(Sentence::name|Cell::name|with_name)\(.*(format!|fmt::sentence|to_string\(\))";
-    for (pattern, folder, expected) in
-        [("PlainText::untrusted", "", 5), (r"format!\(", "report/", 366), (composed, "", 14)]
+    let texts = ["report", "coretalk"];
+    for (pattern, crates, expected) in
+        [("PlainText::untrusted", &texts[..], 5), (r"format!\(", &texts[..1], 423), (composed, &texts, 14)]
     {
         let is_one = Regex::new(pattern).unwrap();
         let of_file = |(path, text): (String, String)| {
             let uses = numbered(&text).filter(|(_, line)| is_one.is_match(line)).count();
             (uses > 0).then(|| format!("{path}: {uses}")).map(|words| (uses, words))
         };
-        let found: Vec<(usize, String)> =
-            rust_files(&format!("crates/coretalk/src/{folder}")).into_iter().filter_map(of_file).collect();
+        let files = crates.iter().flat_map(|name| rust_files(&format!("crates/{name}/src/")));
+        let found: Vec<(usize, String)> = files.filter_map(of_file).collect();
         let count: usize = found.iter().map(|(uses, _)| uses).sum();
         assert_eq!(count, expected, "`{pattern}`: {found:#?}");
     }
 }
 
-/// Lines outside of `report::fmt` that choose digits; none formats a measured number.
+/// Lines outside of `coretalk_report::fmt` that choose digits; none formats a measured number.
 const FORMATTERS: [(&str, usize); 3] = [
     // Coordinates.
-    ("report/picture/svg.rs", 1),
+    ("report/src/picture/svg.rs", 1),
     // The progress bar.
-    ("run/progress.rs", 1),
+    ("coretalk/src/run/progress.rs", 1),
     // Seconds of a time stamp.
-    ("store/stamp.rs", 1),
+    ("coretalk/src/store/stamp.rs", 1),
 ];
 
 #[test]
@@ -77,12 +78,14 @@ fn numbers_get_their_digits_in_one_place() {
         let mut styles = holes.filter_map(|hole| Some(hole.split_once(':')?.1));
         styles.any(|style| style.contains('.') && !style.contains([' ', ':', '(']))
     };
-    for (path, text) in rust_files("crates/coretalk/src/") {
-        let path = path.trim_start_matches("crates/coretalk/src/");
-        if !path.starts_with("report/fmt") {
+    let files =
+        ["report", "coretalk"].into_iter().flat_map(|name| rust_files(&format!("crates/{name}/src/")));
+    for (path, text) in files {
+        let path = path.trim_start_matches("crates/");
+        if !path.starts_with("report/src/fmt") {
             let expected = FORMATTERS.iter().find(|(known, _)| *known == path).map_or(0, |(_, lines)| *lines);
             let found = numbered(&text).filter(|(_, line)| formats(line)).count();
-            assert_eq!(found, expected, "{path} chooses digits of numbers; use report::fmt");
+            assert_eq!(found, expected, "{path} chooses digits of numbers; use coretalk_report::fmt");
         }
     }
 }
@@ -91,7 +94,7 @@ fn numbers_get_their_digits_in_one_place() {
 fn the_report_has_no_means_of_its_own() {
     let estimators =
         ["stats::mean", "stats::median", "stats::mad", "passes_interval", "split_states", ".powi(2)"];
-    forbid("crates/coretalk/src/report/", &estimators);
+    forbid("crates/report/src/", &estimators);
 }
 
 #[test]
@@ -101,9 +104,7 @@ fn nothing_above_the_machine_asks_whether_it_is_real() {
         "measure/src/session/",
         "measure/src/schedule.rs",
         "coretalk/src/store/",
-        "coretalk/src/report/",
-        "coretalk/src/export/",
-        "coretalk/src/document/",
+        "report/src/",
         "model/src/",
     ] {
         forbid(&format!("crates/{part}"), &sides);

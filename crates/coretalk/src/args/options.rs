@@ -3,9 +3,9 @@
 use super::value::{self, MachineWord};
 use super::words::{self};
 use super::words::{ByWord, ColorWord, OrderWord, SmtWord};
-use crate::export::Format;
 use clap::{Arg, Args, Command};
 use coretalk_model::{CpuSet, Picos};
+use coretalk_report::export::Format;
 use std::path::PathBuf;
 
 /// Options that several commands share, before or after the command.

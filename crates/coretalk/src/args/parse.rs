@@ -4,10 +4,10 @@ use super::options::Global;
 use super::words::ReportFormat;
 use super::{Cli, examples, options};
 use crate::exit::Failure;
-use crate::export::Format;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
+use coretalk_report::export::Format;
 use std::ffi::OsString;
 
 /// Result of parsing.

@@ -1,9 +1,9 @@
 //! Enumerated values of options.
 
-use crate::export::Format;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use coretalk_model::Protocol;
+use coretalk_report::export::Format;
 use std::path::Path;
 
 /// `--smt`.

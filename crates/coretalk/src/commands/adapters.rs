@@ -6,7 +6,6 @@ use crate::args::adapters::{AdaptersArgs, AdaptersCommand, CheckArgs};
 use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::fmt;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::{adapters, machine};
 use crate::run::signals;
@@ -20,6 +19,7 @@ use coretalk_measure::adapters::workshop::Workshop;
 use coretalk_measure::adapters::{Adapter, AdapterError, Offer, Payload};
 use coretalk_measure::host::command::watchdog::Watchdog;
 use coretalk_model::{CpuId, CpuSet};
+use coretalk_report::fmt;
 use std::path::Path;
 use std::time::Duration;
 

@@ -4,18 +4,12 @@ mod known;
 mod noise;
 mod proof;
 
-use crate::advice::{AdviceView, ProofView};
 use crate::args::AdviseArgs;
 use crate::args::options::Global;
 use crate::args::words::SmtWord;
-use crate::blocks::Block;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source as ValueSource};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::commands::topology;
-use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
-use crate::reasons::Worded;
-use crate::report;
 use crate::resolve::files;
 use crate::resolve::source::Source;
 use coretalk_model::advise::{
@@ -27,6 +21,12 @@ use coretalk_model::latency::Execution;
 use coretalk_model::lint::{Doubt, step_of};
 use coretalk_model::topology::Domain;
 use coretalk_model::{CpuId, CpuSet, Environment, Level, Topology};
+use coretalk_report as report;
+use coretalk_report::advice::{AdviceView, ProofView};
+use coretalk_report::blocks::Block;
+use coretalk_report::blocks::value::{DisplayValue, Number, Sentence, Source as ValueSource};
+use coretalk_report::document::Document;
+use coretalk_report::reasons::Worded;
 use known::Known;
 use noise::Noise;
 

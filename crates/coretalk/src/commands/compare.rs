@@ -3,16 +3,9 @@
 use crate::args::CompareArgs;
 use crate::args::options::Global;
 use crate::args::words::FailOnWord;
-use crate::blocks::Block;
 use crate::commands::shape::say;
 use crate::commands::view;
-use crate::document::{Compared, ComparedSideDoc, DifferenceDoc, Document, Identity, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
-use crate::render::terminal::screen;
-use crate::report::alignment::pairing_words;
-use crate::report::compare::{CompareView, SideView, blocks, called, markdown};
-use crate::report::{fmt, overview, spectra};
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::source::Source;
 use crate::run::out::Out;
@@ -20,6 +13,13 @@ use coretalk_model::compare::{
     Alignment, Difference, Disjoint, LeastEffect, Levels, Mismatch, Overview, Verdict, Weight, compare,
     mismatches, overview as tabulate,
 };
+use coretalk_report::alignment::pairing_words;
+use coretalk_report::blocks::Block;
+use coretalk_report::compare::{CompareView, SideView, blocks, called, markdown};
+use coretalk_report::document::{Compared, ComparedSideDoc, DifferenceDoc, Document, Identity, MismatchDoc};
+use coretalk_report::export::Format;
+use coretalk_report::render::terminal::screen;
+use coretalk_report::{fmt, overview, spectra};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -195,7 +195,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
 fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(), Failure> {
     let said = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
-            text.as_deref().map_or_else(|| "unknown".to_owned(), |text| crate::report::text::cut(text, 60))
+            text.as_deref().map_or_else(|| "unknown".to_owned(), |text| coretalk_report::text::cut(text, 60))
         };
         format!("{} ({} and {})", mismatch.what, side(&mismatch.a), side(&mismatch.b))
     };

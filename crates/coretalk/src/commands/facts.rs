@@ -4,12 +4,8 @@ use crate::args::ProbesArgs;
 use crate::args::options::Global;
 use crate::args::value::MachineWord;
 use crate::build_facts::build_facts;
-use crate::clock::ClockView;
 use crate::commands::shape::{Shape, hand_over, say, shape};
-use crate::document::{AsmDoc, Document, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
-use crate::report;
-use crate::report::facts::ProbeRow;
 use crate::resolve::machine;
 use crate::run::out::Out;
 #[cfg(target_os = "linux")]
@@ -24,6 +20,10 @@ use coretalk_measure::{Machine, SeriesProbe, probes};
 #[cfg(target_os = "linux")]
 use coretalk_model::{CpuId, Matrix, stats::Key};
 use coretalk_model::{Environment, Picos};
+use coretalk_report as report;
+use coretalk_report::clock::ClockView;
+use coretalk_report::document::{AsmDoc, Document, ProbeDoc};
+use coretalk_report::facts::ProbeRow;
 #[cfg(target_os = "linux")]
 use std::time::Instant;
 

@@ -2,20 +2,20 @@
 
 use crate::args::ImportArgs;
 use crate::args::options::Global;
-use crate::blocks::Block;
-use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source};
-use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
-use crate::render::terminal;
-use crate::report::heat_map::PairMap;
-use crate::report::imported::ImportedFile;
-use crate::report::{Style, lint, structure};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
+use coretalk_report::blocks::Block;
+use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source};
+use coretalk_report::document::Document;
+use coretalk_report::export::Format;
+use coretalk_report::heat_map::PairMap;
+use coretalk_report::imported::ImportedFile;
+use coretalk_report::render::terminal;
+use coretalk_report::{Style, lint, structure};
 use std::borrow::Cow;
 use std::path::Path;
 

@@ -2,14 +2,14 @@
 
 use crate::args::LintArgs;
 use crate::args::options::Global;
-use crate::blocks::Block;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::lint::{LintView, blocks};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::lint;
+use coretalk_report::blocks::Block;
+use coretalk_report::lint::{LintView, blocks};
 use std::path::Path;
 
 /// Reads every file first. Unreadable files do not stop the others; the final error names them.

@@ -2,7 +2,6 @@
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
-use crate::report::fmt::digits::duration;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::resolve::output::{Verbosity, remark};
@@ -15,6 +14,7 @@ use coretalk_measure::room::{Bound, Room};
 use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::latency::{LatencySettings, cells};
+use coretalk_report::fmt::digits::duration;
 
 pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;

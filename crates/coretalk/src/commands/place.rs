@@ -1,11 +1,9 @@
 //! `place`: compares placements with the same work.
 
-use crate::RunSettings;
 use crate::args::parse::Invocation;
 use crate::args::place::PlaceArgs;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::plan::place_plan;
 use crate::resolve::machine;
 use crate::resolve::placement::request;
 use crate::resolve::run_options::RunOptions;
@@ -14,6 +12,8 @@ use crate::run::placement::perform;
 use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::session::series::SeriesResumedState;
+use coretalk_model::run::RunSettings;
+use coretalk_report::plan::place_plan;
 
 pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;

@@ -2,16 +2,16 @@
 
 use crate::args::parse::Invocation;
 use crate::args::{PlanArgs, PlannedCommand};
-use crate::blocks::Block;
 use crate::commands::shape::{Shape, hand_over, say, shape};
-use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
-use crate::report;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
 use crate::run::signals;
 use coretalk_measure::session::latency;
 use coretalk_model::Picos;
+use coretalk_report as report;
+use coretalk_report::blocks::Block;
+use coretalk_report::document::Document;
 
 pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
     hand_to(invocation, args, |blocks| say(&invocation.cli.global, blocks))

@@ -1,23 +1,23 @@
 //! `report`: writes runs as a page or a picture to share.
 
-use crate::RunReport;
 use crate::args::ReportArgs;
 use crate::args::options::Global;
 use crate::args::words::{AxisWord, ReportFormat, ScaleWord};
-use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
-use crate::report::figure::picture_file;
-use crate::report::figure::undrawn::{Undrawn, left_out, undrawn};
-use crate::report::imported::ImportedFile;
-use crate::report::input::{Drawing, ReportInput, ScaleChoice, TimeAxis};
-use crate::report::passes::passes;
-use crate::report::picture::{Medium, Picture};
-use crate::report::{html, plain};
 use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::resolve::source::{Found, Source};
 use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
+use coretalk_model::run::RunReport;
+use coretalk_report::document::Identity;
+use coretalk_report::figure::picture_file;
+use coretalk_report::figure::undrawn::{Undrawn, left_out, undrawn};
+use coretalk_report::imported::ImportedFile;
+use coretalk_report::input::{Drawing, ReportInput, ScaleChoice, TimeAxis};
+use coretalk_report::passes::passes;
+use coretalk_report::picture::{Medium, Picture};
+use coretalk_report::{html, plain};
 use std::ffi::OsStr;
 
 /// Maximum series listed in the error about an unknown name.

@@ -3,13 +3,13 @@
 use crate::args::RunsCommand;
 use crate::args::options::Global;
 use crate::commands::shape::{Shape, hand_over, say, shape};
-use crate::document::{Document, SavedRunDoc, SavedRunState, without_private_parts};
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
-use crate::report::runs::blocks;
 use crate::run::out::Out;
 use crate::run::saved::{Chosen, directory, locate, open, read, write};
 use crate::store::{Directory, Listed, ListedRun};
+use coretalk_report::document::{Document, SavedRunDoc, SavedRunState, without_private_parts};
+use coretalk_report::export::Format;
+use coretalk_report::runs::blocks;
 
 pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
     match command {

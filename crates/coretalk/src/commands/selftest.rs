@@ -2,9 +2,7 @@
 
 use crate::args::options::Global;
 use crate::commands::shape::{Shape, say, shape};
-use crate::document::SelftestDoc;
 use crate::exit::{ExitCode, Failure};
-use crate::report;
 use crate::resolve::machine;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
@@ -12,6 +10,8 @@ use crate::run::signals;
 use crate::selftest;
 use coretalk_measure::Machine;
 use coretalk_model::Verdict;
+use coretalk_report as report;
+use coretalk_report::document::SelftestDoc;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

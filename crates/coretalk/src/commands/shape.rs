@@ -1,14 +1,14 @@
 //! [`Shape`]: output of commands without a matrix, as text or as a JSON document.
 
 use crate::args::options::Global;
-use crate::blocks::Block;
-use crate::document::{Document, Identity};
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
-use crate::render::terminal;
-use crate::report::Style;
 use crate::resolve::output;
 use crate::run::out::Out;
+use coretalk_report::Style;
+use coretalk_report::blocks::Block;
+use coretalk_report::document::{Document, Identity};
+use coretalk_report::export::Format;
+use coretalk_report::render::terminal;
 
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {

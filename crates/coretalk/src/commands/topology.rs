@@ -2,12 +2,8 @@
 
 use crate::args::TopologyArgs;
 use crate::args::options::Global;
-use crate::blocks::Block;
-use crate::blocks::value::{DisplayValue, Number, Sentence};
 use crate::commands::shape::{Shape, hand_over, say, shape};
-use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};
-use crate::report;
 use crate::resolve::files;
 use crate::run::{saved, short};
 use crate::store::StoreError;
@@ -17,6 +13,10 @@ use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint, step_of};
 use coretalk_model::{CpuId, CpuSet, Departure, Environment, Matrix, Topology};
+use coretalk_report as report;
+use coretalk_report::blocks::Block;
+use coretalk_report::blocks::value::{DisplayValue, Number, Sentence};
+use coretalk_report::document::{Document, StructureView};
 use std::ffi::OsStr;
 use std::path::Path;
 

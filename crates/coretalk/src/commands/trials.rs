@@ -4,7 +4,6 @@ use crate::args::parse::Invocation;
 use crate::args::series::SeriesArgs;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report;
 use crate::resolve::machine;
 use crate::resolve::output::{Verbosity, remark};
 use crate::resolve::trials::{SeriesRequested, request};
@@ -13,6 +12,7 @@ use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::session::series;
+use coretalk_report as report;
 
 pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;

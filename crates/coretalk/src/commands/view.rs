@@ -5,14 +5,14 @@ use crate::args::options::Global;
 use crate::args::words::ReportFormat;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::figure::spectra::picture_file;
-use crate::report::html;
-use crate::report::picture::Picture;
-use crate::report::spectra::{SpectrumView, blocks};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportError, Spectrum, holds_percentiles, is_hlog, read_hgrm, read_hlog};
+use coretalk_report::figure::spectra::picture_file;
+use coretalk_report::html;
+use coretalk_report::picture::Picture;
+use coretalk_report::spectra::{SpectrumView, blocks};
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -5,7 +5,6 @@ use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::{HintWord, OrderWord};
 use crate::exit::Failure;
-use crate::export::Format;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::output::OutputOptions;
 use crate::resolve::run_options::RunOptions;
@@ -16,6 +15,7 @@ use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, 
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{ANALYSES, MAX_ANALYSES};
 use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Tool, Topology};
+use coretalk_report::export::Format;
 
 /// Default half width.
 const PRECISION: f64 = LatencySettings::PRECISION;

@@ -2,12 +2,12 @@
 
 use crate::args::options::Global;
 use crate::args::words::{ByWord, ColorWord, OrderWord};
-use crate::document::Identity;
 use crate::exit::Failure;
-use crate::export::Format;
-use crate::report::text::flow;
-use crate::report::{By, Order, Style, plain};
 use crate::terminal::{self, Output};
+use coretalk_report::document::Identity;
+use coretalk_report::export::Format;
+use coretalk_report::text::flow;
+use coretalk_report::{By, Order, Style, plain};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

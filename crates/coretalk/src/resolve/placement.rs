@@ -3,7 +3,6 @@
 use crate::args::options::Global;
 use crate::args::place::PlaceArgs;
 use crate::exit::Failure;
-use crate::report::fmt::digits::count;
 use crate::resolve::cpus::{cpus_and_pairs, online};
 use coretalk_measure::{CommandLine, Machine, Work};
 use coretalk_model::place::{
@@ -12,6 +11,7 @@ use coretalk_model::place::{
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuSet, Level, Topology};
+use coretalk_report::fmt::digits::count;
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -1,10 +1,8 @@
 //! [`Source`]: a run, or a file of another tool, named on the command line.
 
-use crate::RunReport;
 use crate::args::options::Global;
 use crate::args::value::split_once;
 use crate::exit::Failure;
-use crate::report::plain;
 use crate::resolve::files;
 use crate::run::saved;
 use crate::store::{RunFile, StoreError};
@@ -15,7 +13,9 @@ use coretalk_model::compare::of_latency;
 use coretalk_model::compare::of_places;
 use coretalk_model::compare::of_series;
 use coretalk_model::formats::ImportedMatrix;
+use coretalk_model::run::RunReport;
 use coretalk_model::series::Gathering;
+use coretalk_report::plain;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 

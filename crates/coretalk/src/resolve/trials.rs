@@ -5,7 +5,6 @@ use crate::args::series::SeriesArgs;
 use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
-use crate::report::fmt::digits::duration;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{output, runtimes};
@@ -16,6 +15,7 @@ use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{Headline, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{CpuId, Picos, Topology};
+use coretalk_report::fmt::digits::duration;
 
 /// Default half width.
 const PRECISION: f64 = 0.02;

@@ -1,11 +1,6 @@
 //! Measures a latency map, trials, or both.
 
-use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
-use crate::reasons::Worded;
-use crate::report::fmt::digits::{count, duration, percent};
-use crate::report::text::plain;
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, Strictness};
 use crate::run::out::{self, Out};
@@ -14,7 +9,6 @@ use crate::run::saved;
 use crate::run::segment::{Closed, Segment};
 use crate::run::watcher::{Watched, Watcher};
 use crate::store::RunFile;
-use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_measure::probes::GLOSSARY;
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
@@ -23,8 +17,14 @@ use coretalk_model::latency::{
     Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, MissingReason,
     PairChoice, Parallel, Spacing, analyse, cells,
 };
+use coretalk_model::run::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec, analyse_series};
 use coretalk_model::{CpuId, CpuSet, Grade, Picos, Reason, TickRate};
+use coretalk_report::document::Identity;
+use coretalk_report::export::Format;
+use coretalk_report::fmt::digits::{count, duration, percent};
+use coretalk_report::reasons::Worded;
+use coretalk_report::text::plain;
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,9 +1,6 @@
 //! Destinations of results: standard output, or files that are opened before the measurement.
 
-use crate::RunReport;
 use crate::exit::Failure;
-use crate::export::{self, Export, ExportError, Format};
-use crate::harmless::{Harmless, Replacement};
 use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::run::signals;
 use crate::store::StoreError;
@@ -11,6 +8,9 @@ use coretalk_measure::Stop;
 use coretalk_measure::probes::imitation::{Imitation, render};
 use coretalk_measure::streams;
 use coretalk_model::latency::{Counts, Imitated};
+use coretalk_model::run::RunReport;
+use coretalk_report::export::{self, Export, ExportError, Format};
+use coretalk_report::harmless::{Harmless, Replacement};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};

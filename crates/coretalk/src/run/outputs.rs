@@ -1,14 +1,14 @@
 //! [`Outputs`]: destinations of the results of a run, opened before the measurement.
 
-use crate::RunReport;
 use crate::exit::Failure;
-use crate::export::{Export, ExportError, Format, hgrm_files};
-use crate::report::{Saved, Screen, screen};
 use crate::resolve::map::Measuring;
 use crate::resolve::output::{OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
 use coretalk_measure::{Stop, probes};
+use coretalk_model::run::RunReport;
 use coretalk_model::series::{SeriesSettings, TrialSpec};
+use coretalk_report::export::{Export, ExportError, Format, hgrm_files};
+use coretalk_report::{Saved, Screen, screen};
 use std::path::{Path, PathBuf};
 
 /// Kind of the measurement, as far as formats depend on it.

@@ -1,22 +1,22 @@
 //! `place`: compares placements with the same work.
 
 use crate::exit::{ExitCode, Failure};
-use crate::export::Format;
-use crate::report::fmt::digits::duration;
-use crate::report::plain;
-use crate::report::text::cut;
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::placement::Requested;
 use crate::run::outputs::Outputs;
 use crate::run::segment::{Closed, Segment};
 use crate::run::watcher::{Watched, Watcher};
-use crate::{PlaceReport, RunReport, RunSettings};
 use coretalk_measure::session::latency::Ended;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
 use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::{Machine, Stop, Work};
 use coretalk_model::place::COMMAND;
+use coretalk_model::run::{PlaceReport, RunReport, RunSettings};
 use coretalk_model::{CommandReason, TrialFailure};
+use coretalk_report::export::Format;
+use coretalk_report::fmt::digits::duration;
+use coretalk_report::plain;
+use coretalk_report::text::cut;
 use std::path::Path;
 
 /// Performs one segment and writes the results.

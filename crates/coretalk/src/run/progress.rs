@@ -1,19 +1,19 @@
 //! [`Progress`]: shows the progress of a run and the map as it fills. Draws only in commit slots, without a thread.
 
-use crate::blocks::Block;
-use crate::blocks::value::MapSource;
-use crate::blocks::value::Sentence;
-use crate::render::terminal;
-use crate::report::fmt::digits::{duration, ns, plus_minus};
-use crate::report::heat_map::PairMap;
-use crate::report::saved::departed_text;
-use crate::report::style::Style;
-use crate::report::text::{HEIGHTS, cut};
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{Purpose, Visit};
 use coretalk_model::stats::{interpolated_median_interval, median};
 use coretalk_model::{CpuId, Matrix, Topology};
+use coretalk_report::blocks::Block;
+use coretalk_report::blocks::value::MapSource;
+use coretalk_report::blocks::value::Sentence;
+use coretalk_report::fmt::digits::{duration, ns, plus_minus};
+use coretalk_report::heat_map::PairMap;
+use coretalk_report::render::terminal;
+use coretalk_report::saved::departed_text;
+use coretalk_report::style::Style;
+use coretalk_report::text::{HEIGHTS, cut};
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;

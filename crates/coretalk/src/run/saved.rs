@@ -1,16 +1,16 @@
 //! Saved runs: finds them by name, reads them, and writes them in a format.
 
-use crate::RunReport;
 use crate::args::options::Global;
-use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
-use crate::export::{Export, ExportError, Format, RecordSource};
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
 use crate::store::{Directory, DirectorySources, RawTicks, RunFile, StoreError, find};
 use coretalk_model::Protocol;
 use coretalk_model::latency::cells;
+use coretalk_model::run::RunReport;
+use coretalk_report::document::{pass_line, trial_line};
+use coretalk_report::export::{Export, ExportError, Format, RecordSource};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};

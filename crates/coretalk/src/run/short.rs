@@ -1,18 +1,18 @@
 //! [`ShortMeasurement`]: a measurement of all pairs for a few seconds that is not saved; the basis of `topology` and
 //! `advise`.
 
-use crate::RunSettings;
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::exit::Failure;
-use crate::report::fmt::digits::duration;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_model::latency::LatencyResult;
+use coretalk_model::run::RunSettings;
 use coretalk_model::{CpuId, CpuSet, Departure, Environment, Picos, Topology};
+use coretalk_report::fmt::digits::duration;
 
 /// Budget of machine time: the structure shows long before every cell is precise.
 const BUDGET: Picos = Picos::from_ms(10_000);

@@ -1,9 +1,6 @@
 //! [`Watcher`]: reports the progress of a run on standard error and as JSON lines.
 
-use crate::RunSettings;
-use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
-use crate::report::text;
 use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::run::out::Out;
 use crate::run::progress::{Audience, Progress};
@@ -12,8 +9,11 @@ use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::cells;
 use coretalk_model::place::PlaceSettings;
+use coretalk_model::run::RunSettings;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::{CpuId, Departure, Topology};
+use coretalk_report::document::{pass_line, trial_line};
+use coretalk_report::text;
 use std::io::{self, IsTerminal, Stderr};
 use std::time::{Duration, Instant};
 

@@ -3,10 +3,10 @@
 //! Values are whole thousandths (picoseconds, MHz, per mille), which the views divide: SQLite stores them in two to
 //! four bytes, a float in eight. On 1,024 CPUs this saves a tenth of the file.
 
-use crate::reasons::Worded;
 use coretalk_measure::Stop;
 use coretalk_model::Flag;
 use coretalk_model::latency::{Cell, CellValue, LatencyResult};
+use coretalk_report::reasons::Worded;
 use rusqlite::{Connection, Statement, ffi, params};
 
 /// Replaces the derived rows of a run.

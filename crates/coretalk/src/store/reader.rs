@@ -4,12 +4,12 @@ use super::codec::{Damage, Events, Shapes, checksum, decode_recordings, decode_t
 use super::error::{Operation, StoreError, sqlite_error};
 use super::rows;
 use super::run_file::{RunFile, Segment};
-use crate::{LatencyReport, PlaceReport, RunReport, SeriesReport};
 use coretalk_measure::probes::GLOSSARY;
 use coretalk_model::latency::{
     Counts, Entry, LatencySettings, Purpose, Record, RecordedRound, Reducer, Scale, analyse,
 };
 use coretalk_model::place::{PlaceSettings, analyse_places};
+use coretalk_model::run::{LatencyReport, PlaceReport, RunReport, SeriesReport};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
 

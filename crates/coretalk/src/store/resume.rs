@@ -3,8 +3,8 @@
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
 use super::writer::{Budgets, NO_MAP, RunWriter, scale};
-use crate::RunHeader;
 use coretalk_model::latency::{Counts, LatencySettings, Record};
+use coretalk_model::run::RunHeader;
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
 use coretalk_model::stats::MAX_ANALYSES;
 use coretalk_model::{CpuSet, Environment, Picos, Topology};

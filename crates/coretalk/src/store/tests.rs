@@ -6,14 +6,14 @@ mod round_trip;
 mod selecting;
 
 use super::{NewRun, RunWriter};
-use crate::RunHeader;
-use crate::RunSettings;
 use coretalk_measure::session::{Decision, Slot};
 use coretalk_model::environment::{Atomics, BuildFacts, Linking};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, RecordedRound,
     RecordedTrial, Spacing, SpanSummary, Tails, Visit,
 };
+use coretalk_model::run::RunHeader;
+use coretalk_model::run::RunSettings;
 use coretalk_model::*;
 use std::path::Path;
 

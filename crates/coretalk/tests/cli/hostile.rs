@@ -1,7 +1,7 @@
 //! Untrusted strings, such as names in a run file, cannot control a terminal in any output.
 
 use super::tool::Tool;
-use coretalk::harmless::is_harmful;
+use coretalk_report::harmless::is_harmful;
 use rusqlite::Connection;
 
 /// Placeholder in user-chosen texts of a run, which the hostile text replaces.

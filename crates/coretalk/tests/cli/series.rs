@@ -1,10 +1,10 @@
 //! Runs of series on simulated machines: deterministic, saved, shown again, resumed, exported.
 
 use super::tool::{Tool, words};
-use coretalk::report::style::Style;
-use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
 use coretalk_model::Histogram;
+use coretalk_report::style::Style;
+use coretalk_report::{Saved, Screen, screen};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

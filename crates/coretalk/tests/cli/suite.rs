@@ -1,11 +1,11 @@
 //! Runs of several probes on simulated machines: the quick look with the trials next to its map, and `suite`.
 
 use super::tool::Tool;
-use coretalk::RunReport;
-use coretalk::report::style::Style;
-use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
 use coretalk_measure::probes::REGISTRY;
+use coretalk_model::run::RunReport;
+use coretalk_report::style::Style;
+use coretalk_report::{Saved, Screen, screen};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

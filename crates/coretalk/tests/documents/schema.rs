@@ -2,7 +2,7 @@
 
 use super::{everything, json};
 use crate::samples;
-use coretalk::document::{Identity, schema, selftest_schema};
+use coretalk_report::document::{Identity, schema, selftest_schema};
 use serde_json::Value;
 use std::path::PathBuf;
 

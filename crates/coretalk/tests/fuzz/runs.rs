@@ -2,13 +2,13 @@
 
 use super::random::Random;
 use crate::cli::tool::Tool;
-use coretalk::document::Identity;
-use coretalk::export::{Export, Format, export, hgrm_files};
-use coretalk::report::Style;
-use coretalk::report::html::page;
-use coretalk::report::input::{Drawing, ReportInput, ScaleChoice};
-use coretalk::report::{By, Order};
 use coretalk::store::RunFile;
+use coretalk_report::Style;
+use coretalk_report::document::Identity;
+use coretalk_report::export::{Export, Format, export, hgrm_files};
+use coretalk_report::html::page;
+use coretalk_report::input::{Drawing, ReportInput, ScaleChoice};
+use coretalk_report::{By, Order};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::{Value, json};

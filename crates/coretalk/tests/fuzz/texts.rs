@@ -3,10 +3,6 @@
 use super::random::Random;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coretalk::render::terminal::screen;
-use coretalk::report::Style;
-use coretalk::report::imported::ImportedFile;
-use coretalk::report::spectra::{self, SpectrumView};
 use coretalk_measure::adapters::Description;
 use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
 use coretalk_measure::adapters::sources;
@@ -18,6 +14,10 @@ use coretalk_model::formats::{
 use coretalk_model::infer::{Findings, Observation};
 use coretalk_model::lint::lint;
 use coretalk_model::{CpuId, Histogram, Matrix};
+use coretalk_report::Style;
+use coretalk_report::imported::ImportedFile;
+use coretalk_report::render::terminal::screen;
+use coretalk_report::spectra::{self, SpectrumView};
 use std::path::Path;
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/model/tests/integration/samples");

@@ -6,6 +6,9 @@ use std::process::Command;
 /// The only allowed source of dependencies.
 const REGISTRY_OF_CRATES: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
+const MANIFESTS: [&str; 4] =
+    ["crates/model/Cargo.toml", "crates/measure/Cargo.toml", "crates/report/Cargo.toml", "Cargo.toml"];
+
 #[test]
 fn every_dependency_has_its_reason_above_it() {
     let manifest = read("Cargo.toml");
@@ -15,7 +18,7 @@ fn every_dependency_has_its_reason_above_it() {
     for (name, above) in &declared {
         assert!(name.starts_with("coretalk-") || above.starts_with("# "), "give the reason for {name}");
     }
-    for manifest in ["crates/model/Cargo.toml", "crates/measure/Cargo.toml", "Cargo.toml"] {
+    for manifest in MANIFESTS {
         let text = read(manifest);
         for header in text.lines().filter(|line| line.starts_with('[') && line.contains("dependencies")) {
             for (name, above) in entries(&section(&text, header)) {
@@ -30,7 +33,7 @@ fn every_dependency_has_its_reason_above_it() {
 #[test]
 fn every_declared_dependency_is_used_by_a_crate() {
     let manifest = read("Cargo.toml");
-    let crates = ["crates/model/Cargo.toml", "crates/measure/Cargo.toml", "Cargo.toml"].map(read);
+    let crates = MANIFESTS.map(read);
     for (name, _) in entries(&section(&manifest, "[workspace.dependencies]")) {
         let used = |text: &String| {
             text.lines().any(|line| {

@@ -27,7 +27,7 @@ const CALLS: [&str; 19] = [
 ];
 
 /// Paths with code that handles text of the program.
-const SEARCHED: [&str; 3] = ["coretalk/src/", "model/src/", "measure/src/session"];
+const SEARCHED: [&str; 4] = ["coretalk/src/", "model/src/", "measure/src/session", "report/src/"];
 
 /// Paths with code that reads text from other sources.
 const READERS: [(&str, &str); 6] = [
@@ -43,25 +43,9 @@ const READERS: [(&str, &str); 6] = [
 const USES: &[(&str, usize, &str)] = &[
     ("coretalk/src/commands.rs", 1, "arguments"),
     ("coretalk/src/commands/facts.rs", 3, "arguments"),
-    ("coretalk/src/document.rs", 7, "arguments"),
-    ("coretalk/src/harmless.rs", 4, "terminal sequences"),
-    ("coretalk/src/render/html.rs", 1, "blanks for layout"),
-    ("coretalk/src/render/terminal.rs", 4, "words for wrapping"),
-    ("coretalk/src/report/advise.rs", 1, "the number of lines, for layout"),
-    ("coretalk/src/terminal.rs", 2, "variables of the environment"),
-    ("coretalk/src/report/facts.rs", 1, "a full stop"),
-    ("coretalk/src/report/figure/labels.rs", 1, "the first range of a list of CPUs"),
-    ("coretalk/src/report/fmt.rs", 3, "templates of sentences, and a percentage"),
-    ("coretalk/src/report/fmt/digits.rs", 1, "plural forms"),
-    ("coretalk/src/report/html/machine.rs", 1, "arguments"),
-    ("coretalk/src/report/idle.rs", 1, "names of idle states in a run file"),
-    ("coretalk/src/report/labels.rs", 1, "a name that begins with a digit"),
-    ("coretalk/src/report/picture/svg.rs", 1, "zeros at the end of a number"),
-    ("coretalk/src/report/runs.rs", 1, "arguments"),
-    ("coretalk/src/report/text.rs", 5, "terminal sequences, wrapping and a time stamp"),
-    ("coretalk/src/report/words/heading.rs", 2, "the CPU model that the system reports"),
     ("coretalk/src/resolve/placement.rs", 1, "a path"),
     ("coretalk/src/run/signals.rs", 1, "/proc"),
+    ("coretalk/src/terminal.rs", 2, "variables of the environment"),
     ("model/src/cpu.rs", 3, "lists of CPUs"),
     ("model/src/kernel.rs", 3, "names of kernels in run files"),
     ("model/src/place/settings.rs", 1, "names of metrics in run files"),
@@ -72,6 +56,22 @@ const USES: &[(&str, usize, &str)] = &[
     ("model/src/series/record.rs", 1, "names of values in run files"),
     ("model/src/time.rs", 1, "times and rates in arguments"),
     ("model/src/wait.rs", 1, "names of strategies"),
+    ("report/src/advise.rs", 1, "the number of lines, for layout"),
+    ("report/src/document.rs", 7, "arguments"),
+    ("report/src/facts.rs", 1, "a full stop"),
+    ("report/src/figure/labels.rs", 1, "the first range of a list of CPUs"),
+    ("report/src/fmt.rs", 3, "templates of sentences, and a percentage"),
+    ("report/src/fmt/digits.rs", 1, "plural forms"),
+    ("report/src/harmless.rs", 4, "terminal sequences"),
+    ("report/src/html/machine.rs", 1, "arguments"),
+    ("report/src/idle.rs", 1, "names of idle states in a run file"),
+    ("report/src/labels.rs", 1, "a name that begins with a digit"),
+    ("report/src/picture/svg.rs", 1, "zeros at the end of a number"),
+    ("report/src/render/html.rs", 1, "blanks for layout"),
+    ("report/src/render/terminal.rs", 4, "words for wrapping"),
+    ("report/src/runs.rs", 1, "arguments"),
+    ("report/src/text.rs", 5, "terminal sequences, wrapping and a time stamp"),
+    ("report/src/words/heading.rs", 2, "the CPU model that the system reports"),
 ];
 
 #[test]

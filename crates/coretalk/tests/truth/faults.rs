@@ -4,8 +4,8 @@ use super::run::Run;
 use super::sources::{entries, recomputed, trial_of};
 use super::{cases, untrue};
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{Arg, Operation, Sentence, Source};
 use coretalk_model::{Relation, Scope};
+use coretalk_report::blocks::value::{Arg, Operation, Sentence, Source};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Fields of JSON documents as sources of numbers.
 
 use super::run::{Run, list};
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Source};
 use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, CpuSet};
+use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Source};
 use serde_json::Value;
 
 /// The base and the pointer of a field. A field that the document lacks is in the document of the run that it is about.

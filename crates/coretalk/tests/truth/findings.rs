@@ -4,9 +4,9 @@
 use super::maps::has_flag;
 use super::run::{Run, list, relation};
 use super::sources::{is_near, recomputed};
-use coretalk::blocks::value::{MapSource, Source, Statistic};
 use coretalk_model::CpuId;
 use coretalk_model::stats::median;
+use coretalk_report::blocks::value::{MapSource, Source, Statistic};
 use serde_json::Value;
 
 /// A result that satisfies the condition of a ranking.

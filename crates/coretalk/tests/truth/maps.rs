@@ -2,10 +2,10 @@
 
 use super::run::{Run, cpus, ends_of, list};
 use super::sources::{ROUNDED, entries, entries_of, parameters_of, wrong};
-use coretalk::blocks::DrawnNumber;
-use coretalk::blocks::value::{MapSource, MatrixNumber, Source, Statistic, WideNumber};
 use coretalk_model::stats::{WIDEST_STATED, median};
 use coretalk_model::{CpuId, Flag};
+use coretalk_report::blocks::DrawnNumber;
+use coretalk_report::blocks::value::{MapSource, MatrixNumber, Source, Statistic, WideNumber};
 use serde_json::Value;
 
 /// `(from, to, ns)` of every cell with a value.

@@ -2,8 +2,8 @@
 
 use super::fields::raw;
 use super::run::{Run, cpu_set, cpus, list};
-use coretalk::blocks::value::{PlacementNumber, Source};
 use coretalk_model::{CpuId, CpuSet, Level};
+use coretalk_report::blocks::value::{PlacementNumber, Source};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -4,11 +4,13 @@ use super::fields::has_own_unit;
 use super::maps::wrong_in_map;
 use super::run::Run;
 use super::sources::{Parts, Shown, is_of_passes, parts, recomputed, wrong};
-use coretalk::blocks::DrawnNumber;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Operation, Source, Statistic};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Relation};
+use coretalk_report::blocks::DrawnNumber;
+use coretalk_report::blocks::value::{
+    DisplayUnit, DisplayValue, MapSource, Number, Operation, Source, Statistic,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -3,10 +3,10 @@
 
 use super::fields::path_of;
 use super::run::{Run, list, relation};
-use coretalk::blocks::Cell;
-use coretalk::blocks::value::{Arg, Number, Sentence};
-use coretalk::report::fmt;
 use coretalk_model::Scope;
+use coretalk_report::blocks::Cell;
+use coretalk_report::blocks::value::{Arg, Number, Sentence};
+use coretalk_report::fmt;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

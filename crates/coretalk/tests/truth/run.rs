@@ -3,17 +3,17 @@
 use super::printed::Printed;
 use super::sources::{Shown, entries, trial_of};
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::Sentence;
-use coretalk::blocks::{Block, Cell, Drawing, DrawnNumber, Table};
 use coretalk::commands;
-use coretalk::document::Identity;
-use coretalk::render::terminal;
-use coretalk::report::input::ReportInput;
-use coretalk::report::style::{By, Style};
-use coretalk::report::{Saved, Screen, fmt, html, screen};
 use coretalk::store::RunFile;
 use coretalk_model::series::TrialId;
 use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Level, Relation, Topology};
+use coretalk_report::blocks::value::Sentence;
+use coretalk_report::blocks::{Block, Cell, Drawing, DrawnNumber, Table};
+use coretalk_report::document::Identity;
+use coretalk_report::input::ReportInput;
+use coretalk_report::render::terminal;
+use coretalk_report::style::{By, Style};
+use coretalk_report::{Saved, Screen, fmt, html, screen};
 use serde_json::Value;
 use std::ffi::OsString;
 

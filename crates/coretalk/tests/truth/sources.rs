@@ -11,15 +11,15 @@ use super::run::{Run, cpus, list};
 use super::texts::{misread, unstated};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coretalk::blocks::value::{
-    DisplayUnit, DisplayValue, MapSource, ModePart, Number, Operation, Source, Statistic, WideNumber,
-};
 use coretalk_model::histogram::Histogram;
 use coretalk_model::place::MIN_EFFECT;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::summary::modes;
 use coretalk_model::series::{Parameters, TrialId, TrialSpec};
 use coretalk_model::stats::{Estimate, median};
+use coretalk_report::blocks::value::{
+    DisplayUnit, DisplayValue, MapSource, ModePart, Number, Operation, Source, Statistic, WideNumber,
+};
 use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -2,10 +2,10 @@
 
 use super::printed::Printed;
 use super::sources::stated;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
-use coretalk::report::fmt;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TimeUnit;
+use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
+use coretalk_report::fmt;
 
 /// An error in the text of a number, which must read as the number.
 pub fn misread(value: &DisplayValue) -> Option<String> {

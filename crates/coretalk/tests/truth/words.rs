@@ -3,9 +3,9 @@
 use super::fields::path_of;
 use super::maps::cells;
 use super::run::{Run, cpu_set, cpus, ends_of, list};
-use coretalk::blocks::value::{Arg, Sentence, Source};
-use coretalk::report::fmt;
 use coretalk_model::{CpuId, CpuSet, Relation, Scope};
+use coretalk_report::blocks::value::{Arg, Sentence, Source};
+use coretalk_report::fmt;
 use serde_json::Value;
 use std::collections::HashSet;
 

@@ -1,12 +1,12 @@
 //! The screen that shows the result of checking an adapter, and the list of adapters.
 
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
-use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};
 use coretalk_measure::adapters::found::Found as Listed;
 use coretalk_measure::adapters::{AdapterError, Description, Kind, Note, Pass, Payload};
 use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
+use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use coretalk_report::blocks::{Block, Cell, Column, Table};
 use std::path::Path;
 
 /// A thread that waits for a CPU for more than this share of a pass is disturbed by other threads.
@@ -233,10 +233,10 @@ fn verdict(found: &Conformance) -> Vec<Block<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::terminal;
-    use crate::report::Style;
     use coretalk_measure::adapters::RoleAccount;
     use coretalk_model::{Flags, Histogram};
+    use coretalk_report::Style;
+    use coretalk_report::render::terminal;
     use std::time::Duration;
 
     fn pass(count: u64, ns: u64, outside: Option<f64>, events: Option<Histogram>) -> Pass {

@@ -1,6 +1,5 @@
 //! [`Known`]: input data of a placement, from a measurement, a run or a file.
 
-use crate::advice::Origin;
 use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::source::Source;
@@ -9,6 +8,7 @@ use coretalk_model::infer::{Observation, Refusal, levels_changed, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint};
 use coretalk_model::{CpuId, Departure, Environment, Matrix, Picos, Topology};
+use coretalk_report::advice::Origin;
 
 pub(super) struct Known {
     pub(super) origin: Origin,

@@ -1,13 +1,13 @@
 //! [`Noise`]: CPUs that a run of `jitter` found noisy.
 
 use crate::args::options::Global;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source as ValueSource};
 use crate::commands::advise::proof::{called, is_same};
 use crate::exit::Failure;
 use crate::resolve::source::Source;
 use coretalk_model::jitter::{Quietness, by_quietness, names, worth_avoiding};
 use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuSet, Environment};
+use coretalk_report::blocks::value::{DisplayValue, Number, Sentence, Source as ValueSource};
 use std::ffi::OsStr;
 
 pub struct Noise {

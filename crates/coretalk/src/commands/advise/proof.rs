@@ -1,21 +1,21 @@
 //! `advise --prove`: tests the advice by work with the same communication, alternately on the advised and the usual
 //! placements.
 
-use crate::advice::ProofView;
 use crate::args::options::Global;
-use crate::blocks::value::Sentence;
 use crate::exit::Failure;
 use crate::resolve::cpus::cpus_and_pairs;
 use crate::resolve::placement::placement;
 use crate::resolve::{machine, output};
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
-use crate::{PlaceReport, RunSettings};
 use coretalk_measure::Work;
 use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
 use coretalk_model::advise::Claim;
 use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
+use coretalk_model::run::{PlaceReport, RunSettings};
 use coretalk_model::{Departure, Environment, Picos};
+use coretalk_report::advice::ProofView;
+use coretalk_report::blocks::value::Sentence;
 
 /// Runs the work of a claim on its placements and compares the results with the predictions. Saves nothing.
 /// `measured_on` is the machine of the latencies, if known; `spent` is the used part of the budget; lost CPUs are added

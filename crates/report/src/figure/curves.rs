@@ -1,0 +1,456 @@
+//! Drawings of the series of a run: headline values over the number that varies most, or as rows; then distributions,
+//! on a nines axis and as cumulative shares. Charts never mix units, or single events and means of batches.
+
+mod over;
+
+use super::chart::{Curve, Kind};
+use super::distribution::{self, CHART, MAX_CURVES, Steps};
+use crate::document::SeriesDoc;
+use crate::fmt;
+use crate::input::{TimeAxis, name_of_series};
+use crate::parameters::{mask_of, places_of, telling, title_sentence, words_of};
+use crate::picture::Picture;
+use crate::text::plain;
+use coretalk_model::Histogram;
+use coretalk_model::histogram::highest_equivalent;
+use coretalk_model::probes;
+use coretalk_model::series::MASK;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Minimum number of events of a distribution that is drawn; the table has the others.
+pub const MIN_EVENTS: u64 = 20;
+/// Parameters that select a distribution of a trial; chart titles state them.
+pub const VIEWS: [&str; 2] = ["view", "phase"];
+
+struct Distribution<'a> {
+    series: &'a SeriesDoc<'a>,
+    histogram: &'a Histogram,
+}
+
+impl<'a> Distribution<'a> {
+    fn of(series: &'a SeriesDoc<'a>) -> Option<Distribution<'a>> {
+        Some(Distribution { series, histogram: series.histogram.as_deref()? })
+    }
+
+    /// Share and value at every step of the histogram, up to the last share that rests on several events.
+    fn points(&self) -> Vec<[f64; 2]> {
+        let unit_ns = self.series.histogram_unit_ps as f64 / 1e3;
+        let total = self.histogram.count();
+        let mut reached = 0.0;
+        let steps = self.histogram.iter().map(|(units, count)| {
+            reached += count as f64 / total.max(1) as f64;
+            (highest_equivalent(units) as f64 * unit_ns, reached)
+        });
+        distribution::points(steps, total)
+    }
+}
+
+/// The size of drawings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Room {
+    /// Width of a drawing with rows.
+    pub width: f64,
+    /// Maximum number of rows of a drawing; of more rows, those with the greatest values are drawn.
+    pub most_rows: usize,
+    /// Width and height of a chart.
+    pub chart: [f64; 2],
+    /// Whether one chart should hold every kind of trial, on one placement if several would be too many curves.
+    pub is_one_chart: bool,
+    /// Whether series were chosen by name: all of them are drawn if they fit into one chart.
+    pub is_chosen: bool,
+}
+
+impl Room {
+    /// The size on a page.
+    pub const PAGE: Room =
+        Room { width: 940.0, most_rows: 32, chart: CHART, is_one_chart: false, is_chosen: false };
+
+    /// The size on a page of another width.
+    pub fn of_width(width: f64) -> Room {
+        Room { width, chart: [width.min(CHART[0]), CHART[1]], ..Room::PAGE }
+    }
+}
+
+/// The drawings of the series of a run.
+#[derive(Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Drawings of headline values.
+    pub headline: Vec<Picture>,
+    /// All other drawings.
+    pub others: Vec<Picture>,
+    /// Distributions as cumulative shares over time, headlines first: on a logarithmic axis and on a linear one.
+    pub cdfs: [Vec<Picture>; 2],
+}
+
+impl Curves {
+    /// The cumulative distributions on one of the two time axes.
+    pub fn cdfs(self, axis: TimeAxis) -> Vec<Picture> {
+        let [log, linear] = self.cdfs;
+        if axis == TimeAxis::Log { log } else { linear }
+    }
+
+    fn add(&mut self, is_headline: bool, pictures: impl IntoIterator<Item = Picture>) {
+        if is_headline { &mut self.headline } else { &mut self.others }.extend(pictures);
+    }
+}
+
+/// Draws series, probe by probe. [`chosen`] selects the distributions among them.
+pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Room) -> Curves {
+    let [curves] = in_rooms(series, [room]);
+    curves
+}
+
+/// The same in several rooms that differ in size alone: what is drawn is chosen once for all of them.
+pub fn in_rooms<'a, const N: usize>(
+    series: impl IntoIterator<Item = &'a SeriesDoc<'a>>,
+    rooms: [Room; N],
+) -> [Curves; N] {
+    let mut probes: Vec<(&str, Vec<&SeriesDoc>)> = Vec::new();
+    for one in series {
+        match probes.iter_mut().find(|(known, _)| *known == one.probe) {
+            Some((_, of_probe)) => of_probe.push(one),
+            None => probes.push((&one.probe, vec![one])),
+        }
+    }
+    let mut drawings = rooms.map(|room| (room, Curves::default()));
+    for (_, of_probe) in probes {
+        over::draw(&of_probe, &mut drawings);
+        distributions(&of_probe, &mut drawings);
+    }
+    drawings.map(|(_, curves)| curves)
+}
+
+/// Series with equal keys share a chart: whether it is not a headline chart, the kind of events, and the view.
+/// Headlines of all views share one chart, so that a primitive that sleeps can be compared with one that spins.
+type ChartKey<'a> = (bool, &'a str, &'a str);
+
+fn chart_of<'a>(one: &'a SeriesDoc<'_>) -> ChartKey<'a> {
+    let is_first = is_in_first_chart(one);
+    (!is_first, one.kind, if is_first { "" } else { one.view() })
+}
+
+/// Whether a series is a headline or a distribution drawn in the headline chart.
+pub(super) fn is_in_first_chart(one: &SeriesDoc) -> bool {
+    let declared = || probes::quantity(&one.probe, one.view());
+    one.is_headline() || declared().is_some_and(|quantity| quantity.with_headline)
+}
+
+fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
+    let Some(&(room, _)) = drawings.first() else { return };
+    let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
+    let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
+    // A chosen name means the headline unless only other distributions were chosen.
+    let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
+    let enough =
+        |one: &Distribution<'_>| one.histogram.count() >= MIN_EVENTS && (!only_first || is_first(one.series));
+    for one in chosen_of(series, room).into_iter().filter_map(Distribution::of).filter(enough) {
+        let key = chart_of(one.series);
+        match together.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, alike)) => alike.push(one),
+            None => together.push((key, vec![one])),
+        }
+    }
+    together.sort_by_key(|((beside, ..), _)| *beside);
+    for ((beside, kind, _), distributions) in together {
+        let series: Vec<&SeriesDoc> = distributions.iter().map(|one| one.series).collect();
+        let mut common = Common::of(&series, &[]);
+        let view = series[0].view();
+        let is_one_view = series.iter().all(|one| one.view() == view);
+        common.left_out.retain(|name| is_one_view || *name != "view");
+        let what = if kind == "event" { "single events" } else { "means of batches" };
+        let named = |one: &Distribution<'_>| Curve {
+            shows: vec![name_of_series(one.series)],
+            ..distribution::curve(common.name(one.series), one.points())
+        };
+        let steps =
+            Steps { curves: distributions.iter().map(named).collect(), what, unit: "ns", values: Kind::Log };
+        let probe = plain(&series[0].probe);
+        let of = if view.is_empty() || !is_one_view {
+            probe
+        } else {
+            format!("{probe}, {}", fmt::sentence(&title_sentence(&series[0].probe, view)))
+        };
+        let percentiles = common.title(&format!("{of}: percentiles of {what}"));
+        let shares = common.title(&format!("{of}: cumulative share of {what}"));
+        for (Room { chart, .. }, curves) in &mut *drawings {
+            curves.add(!beside, steps.percentiles(&percentiles, *chart));
+            curves.cdfs[0].extend(steps.shares(&shares, *chart));
+            curves.cdfs[1].extend(steps.linear_shares(&shares, *chart));
+        }
+    }
+}
+
+/// What series have in common: the title of their chart states it once, and the names of curves state the rest.
+struct Common<'a> {
+    left_out: Vec<&'a str>,
+    parameters: Vec<&'a str>,
+    cpus: bool,
+    is_of_several: bool,
+    first: &'a SeriesDoc<'a>,
+}
+
+impl<'a> Common<'a> {
+    /// Needs at least one series; `axis` holds the parameters that the chart itself shows.
+    fn of(series: &[&'a SeriesDoc<'a>], axis: &[&'a str]) -> Common<'a> {
+        let first = series[0];
+        let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
+        let same =
+            |name: &str| series.iter().all(|one| one.parameters.get(name) == first.parameters.get(name));
+        let names = series.iter().flat_map(|one| one.parameters.keys()).map(AsRef::as_ref);
+        let mut parameters: Vec<&str> = names.filter(|name| !left_out.contains(name) && same(name)).collect();
+        parameters.sort_unstable();
+        parameters.dedup();
+        let cpus = series.iter().all(|one| one.placement == first.placement && same(MASK));
+        Common { left_out, parameters, cpus, is_of_several: series.len() > 1, first }
+    }
+
+    fn name(&self, one: &SeriesDoc) -> String {
+        let cpus = if self.cpus { String::new() } else { cpus_of(one) };
+        let name = joined([cpus, self.words(one)], " · ");
+        // In a chart with clocks of runtimes, the clock of this program has no other name than its shared parameters.
+        match name.is_empty() && self.is_of_several {
+            true => told(one, |name| self.parameters.contains(&name)),
+            false => name,
+        }
+    }
+
+    /// The parameters that distinguish a series: text alone, numbers with their names.
+    fn words(&self, one: &SeriesDoc) -> String {
+        told(one, |name| !self.left_out.contains(&name) && !self.parameters.contains(&name))
+    }
+
+    fn title(&self, what: &str) -> String {
+        let told: Vec<&str> = self.parameters.clone();
+        let others = self.first.parameters.keys().map(AsRef::as_ref).filter(|name| !told.contains(name));
+        let words = words_of(self.first, &others.collect::<Vec<_>>());
+        let cpus = if self.cpus { cpus_of(self.first) } else { String::new() };
+        joined([what.to_owned(), joined([words, cpus], ", ")], "; ")
+    }
+}
+
+fn told(one: &SeriesDoc, is_told: impl Fn(&str) -> bool) -> String {
+    let told = one.parameters.iter().filter(|(name, _)| is_told(name));
+    told.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
+}
+
+fn cpus_of(one: &SeriesDoc) -> String {
+    match one.placement.as_slice() {
+        _ if mask_of(one).is_some() => places_of(one),
+        [] => String::new(),
+        [cpu] => format!("CPU {cpu}"),
+        [from, to, others @ ..] if others.len() > 2 => {
+            format!("CPUs {from} → {to} and {} more", others.len())
+        }
+        _ => format!("CPUs {}", places_of(one)),
+    }
+}
+
+fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
+    plain(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by))
+}
+
+fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
+    let has_those_of = |one: &SeriesDoc, other: &SeriesDoc| {
+        let mut named = other.parameters.iter().filter(|(name, _)| !VIEWS.contains(&name.as_ref()));
+        named.all(|(name, value)| one.parameters.get(name.as_ref()) == Some(value))
+    };
+    one.placement == other.placement && has_those_of(one, other) && has_those_of(other, one)
+}
+
+/// The series whose curves are drawn. Of series that differ only in their CPUs: the fastest, the middle and the slowest
+/// at p99, or only the middle one if there are many other curves. Of series that differ in numbers, such as a gap: the
+/// first.
+pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
+    let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_ref()).collect();
+    probes.sort_unstable();
+    probes.dedup();
+    let of = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
+    probes.into_iter().flat_map(|probe| chosen_of(&of(probe), Room::PAGE)).collect()
+}
+
+/// Of the placements on which every kind of series was measured, the one with the median p99 of the first kind, so that
+/// curves in one chart are of the same CPUs.
+fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc<'a>>]) -> Option<&'a [u32]> {
+    let (first, rest) = kinds.split_first()?;
+    let placements =
+        |kind: &Vec<&'a SeriesDoc<'a>>| kind.iter().map(|one| one.placement.as_slice()).collect();
+    let rest: Vec<BTreeSet<&[u32]>> = rest.iter().map(placements).collect();
+    let mut common = first.clone();
+    common.retain(|one| rest.iter().all(|kind| kind.contains(one.placement.as_slice())));
+    common.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
+    common.dedup_by_key(|one| &one.placement);
+    common.get(common.len() / 2).map(|one| one.placement.as_slice())
+}
+
+fn p99(one: &SeriesDoc) -> f64 {
+    one.percentiles.p99.unwrap_or(f64::INFINITY)
+}
+
+fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<'a>> {
+    let drawable = || series.iter().copied().filter(|one| one.histogram.is_some());
+    let beside = |one: &SeriesDoc| drawable().filter(|other| chart_of(other) == chart_of(one)).count();
+    if room.is_chosen && drawable().all(|one| beside(one) <= MAX_CURVES) {
+        return drawable().collect();
+    }
+    let mut alike: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
+    let (followers, leaders): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
+        drawable().partition(|one| !one.is_headline() && is_in_first_chart(one));
+    for one in leaders {
+        let texts: Vec<_> = one.texts().collect();
+        alike.entry((&one.probe, one.kind, texts)).or_default().push(one);
+    }
+    let curves = alike.values().map(|of| of.len().min(3)).sum::<usize>() + followers.len().min(3);
+    let much = alike.len() > MAX_CURVES || (room.is_one_chart && curves > MAX_CURVES);
+    let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
+    let bound: Vec<Vec<&SeriesDoc>> = kinds.iter().filter(|of| mask_of(of[0]).is_none()).cloned().collect();
+    let everywhere = if much { placed_everywhere(&bound) } else { None };
+    let mut chosen: Vec<&SeriesDoc> = kinds
+        .into_iter()
+        .flat_map(|mut of| {
+            let first = of[0].numbers().map(|(_, value)| value).collect::<Vec<_>>();
+            of.retain(|one| one.numbers().map(|(_, value)| value).eq(first.iter().copied()));
+            of.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
+            let at_once =
+                everywhere.and_then(|placement| of.iter().copied().find(|one| one.placement == placement));
+            match of.len() {
+                many if much => vec![at_once.unwrap_or(of[many / 2])],
+                0..=3 => of,
+                many => vec![of[0], of[many / 2], of[many - 1]],
+            }
+        })
+        .collect();
+    let is_led =
+        |one: &&SeriesDoc| chosen.iter().any(|other| other.is_headline() && are_of_one_trial(other, one));
+    let followers: Vec<&SeriesDoc> = followers.into_iter().filter(is_led).collect();
+    chosen.extend(followers);
+    // Threads that may run anywhere are another place of the same kind: without room for all, the bound ones are drawn.
+    let is_crowded = chosen.iter().filter(|one| is_in_first_chart(one)).count() > MAX_CURVES;
+    if room.is_one_chart && is_crowded && chosen.iter().any(|one| mask_of(one).is_none()) {
+        chosen.retain(|one| mask_of(one).is_none());
+    }
+    chosen.sort_by_key(|one| series.iter().position(|known| std::ptr::eq(*known, *one)));
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{PercentilesDoc, ValueDoc};
+    use crate::picture::Shape;
+    use std::borrow::Cow;
+
+    fn titles(pictures: &[Picture]) -> Vec<String> {
+        let title = |picture: &Picture| picture.title.split(". ").next().unwrap_or_default().to_owned();
+        pictures.iter().map(title).collect()
+    }
+
+    fn texts(picture: &Picture) -> impl Iterator<Item = &str> {
+        picture.shapes.iter().filter_map(|shape| match shape {
+            Shape::Text(_, _, _, text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    fn at_p99(ns: f64) -> PercentilesDoc {
+        PercentilesDoc { p99: Some(ns), ..PercentilesDoc::default() }
+    }
+
+    fn series(values: &[u64], kind: &'static str) -> SeriesDoc<'static> {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|&value| histogram.record(value, 1));
+        SeriesDoc {
+            kind,
+            histogram: Some(Cow::Owned(histogram)),
+            histogram_unit_ps: 10,
+            placement: vec![0, 1],
+            ..SeriesDoc::default()
+        }
+    }
+
+    #[test]
+    fn points_rise_in_share_and_value_and_end_before_the_last_event() {
+        let series = series(&[100, 200, 200, 4000], "event");
+        let points = Distribution::of(&series).unwrap().points();
+        assert!(
+            points.windows(2).all(|pair| pair[0][0] <= pair[1][0] && pair[0][1] <= pair[1][1]),
+            "{points:?}"
+        );
+        assert_eq!(points[0], [0.0, 1.0]);
+        assert_eq!(points.last().unwrap()[0], 0.875);
+    }
+
+    #[test]
+    fn events_and_means_of_batches_never_share_a_chart() {
+        let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
+        let both = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
+        let drawn = curves(&both[..2], Room::PAGE);
+        assert_eq!(curves(&both[2..], Room::PAGE), Curves::default(), "too few for a curve");
+        let titles = titles(&drawn.others);
+        assert_eq!((titles.len(), drawn.cdfs.each_ref().map(Vec::len)), (2, [2, 2]));
+        assert!(titles[0].contains("single events") && titles[1].contains("means of batches"), "{titles:?}");
+    }
+
+    #[test]
+    fn of_many_kinds_one_placement_is_drawn() {
+        let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
+        let of = |kind: u32, cpu: u32| SeriesDoc {
+            parameters: [("primitive".into(), ValueDoc::Text(format!("p{kind}").into()))].into(),
+            placement: vec![0, cpu],
+            // The middle pair differs from kind to kind.
+            percentiles: at_p99(f64::from((cpu + kind) % 3)),
+            ..series(&some, "event")
+        };
+        let all: Vec<SeriesDoc> = (0..=MAX_CURVES as u32)
+            .flat_map(|kind| (1..4).map(move |cpu| (kind, cpu)))
+            .map(|(k, c)| of(k, c))
+            .collect();
+        let placements: Vec<&Vec<u32>> = chosen(&all).into_iter().map(|one| &one.placement).collect();
+        assert_eq!(placements.len(), MAX_CURVES + 1);
+        assert!(placements.iter().all(|one| *one == placements[0]), "{placements:?}");
+    }
+
+    #[test]
+    fn of_many_pairs_the_ends_and_the_middle_are_drawn() {
+        let many: Vec<SeriesDoc> = (1u32..=9)
+            .map(|index| SeriesDoc {
+                percentiles: at_p99(f64::from((index * 4) % 9)),
+                ..series(&[100 * u64::from(index)], "event")
+            })
+            .collect();
+        let mut p99: Vec<f64> = chosen(&many).iter().map(|one| one.percentiles.p99.unwrap()).collect();
+        p99.sort_by(f64::total_cmp);
+        assert_eq!(p99, [0.0, 4.0, 8.0]);
+    }
+
+    #[test]
+    fn what_tables_put_first_is_drawn_first_and_what_all_share_is_said_once() {
+        let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
+        let of = |view: &str, primitive: &str| SeriesDoc {
+            probe: "wake".into(),
+            headline: Some("slept".into()),
+            parameters: [
+                ("gap_ns", ValueDoc::Number(20_000.0)),
+                ("primitive", ValueDoc::Text(primitive.to_owned().into())),
+                ("view", ValueDoc::Text(view.to_owned().into())),
+            ]
+            .map(|(name, value)| (name.into(), value))
+            .into(),
+            ..series(&some, "event")
+        };
+        let views = ["first", "slept", "waker"].iter().flat_map(|view| [of(view, "pipe"), of(view, "park")]);
+        let drawn = curves(&views.collect::<Vec<_>>(), Room::PAGE);
+        let shared = "gap 20 µs, CPUs 0 → 1";
+        assert_eq!(titles(&drawn.headline), [format!("wake, slept: percentiles of single events; {shared}")]);
+        assert_eq!(
+            titles(&drawn.others),
+            ["first", "waker"].map(|view| format!("wake, {view}: percentiles of single events; {shared}"))
+        );
+        let texts: Vec<&str> = texts(&drawn.headline[0]).collect();
+        assert!(texts.contains(&"pipe") && texts.contains(&"park"), "{texts:?}");
+    }
+
+    #[test]
+    fn a_series_without_a_histogram_draws_nothing() {
+        assert_eq!(curves(&[SeriesDoc::default()], Room::PAGE), Curves::default());
+    }
+}

@@ -1,0 +1,57 @@
+//! [`Section`]: a part of the page with a heading.
+
+use super::escape::escaped;
+use crate::picture::Picture;
+use crate::render::html::figure;
+
+/// Widths of figures: in a section, and on a phone, where a reduced picture would be illegible.
+pub(super) const WIDTHS: [f64; 2] = [940.0, 336.0];
+
+/// Draws figures for a wide and for a narrow window.
+pub(super) fn figures(draw: impl Fn(f64) -> Vec<Picture>) -> String {
+    figures_of(WIDTHS.map(draw).each_ref())
+}
+
+/// Arranges drawn figures, in the order of [`WIDTHS`].
+pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
+    let part = |class: &str, drawn: &[Picture]| match drawn.iter().map(figure).collect::<String>() {
+        none if none.is_empty() => none,
+        some => format!("<div class=\"{class}\">\n{some}</div>\n"),
+    };
+    part("wide", wide) + &part("narrow", narrow)
+}
+
+/// Number and machine of the run of a part, if there are several runs.
+pub(super) type Of<'a> = Option<(usize, &'a str)>;
+
+/// Id of the first section of a run.
+pub(super) const SUMMARY: &str = "summary";
+
+pub(super) struct Section {
+    /// Target of links.
+    pub id: String,
+    pub title: String,
+    /// Whether the table of contents links to it; with several runs, only to the summary of each.
+    pub is_linked: bool,
+    body: String,
+}
+
+impl Section {
+    /// A part; `of` distinguishes several runs.
+    pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
+        let is_linked = of.is_none() || id == SUMMARY;
+        let [id, title] = match of {
+            None => [id.to_owned(), title.to_owned()],
+            Some((number, machine)) => [format!("{id}-{number}"), format!("{title} · {number} {machine}")],
+        };
+        Section { id, title, is_linked, body }
+    }
+
+    pub fn html(&self) -> String {
+        let (id, title) = (&self.id, escaped(&self.title));
+        format!(
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{}</section>\n",
+            self.body
+        )
+    }
+}

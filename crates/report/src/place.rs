@@ -1,0 +1,340 @@
+//! Comparisons of placements: where the work ran, a table for each piece of work, and the conclusion in a sentence.
+
+mod answer;
+mod doubts;
+mod numbers;
+mod reason;
+
+use super::saved::{self, Saved, Screen};
+use super::text::plain;
+use super::{fmt, words};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::snippets::snippets;
+pub(super) use answer::answer;
+use coretalk_model::place::{
+    Behaviour, Binding, COMMAND, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings, Workload,
+    least_repetitions, why,
+};
+use coretalk_model::quantity::Unit;
+use coretalk_model::run::{PlaceReport, RunHeader, RunReport};
+use coretalk_model::{CpuId, Topology};
+use doubts::{doubts, streams};
+pub use numbers::Numbered;
+use numbers::{given, quoted};
+use reason::{Sides, reasons, structure};
+
+/// The screen of a run of comparisons.
+pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Screen<'_>) -> Vec<Block<'a>> {
+    let mut blocks = words::heading(report, screen);
+    blocks.extend(answers(place));
+    blocks.push(Block::Gap);
+    blocks.extend(placements(&place.settings, &report.topology));
+    blocks.extend(works(report, place));
+    blocks.push(Block::Gap);
+    blocks.extend(place.result.doubts.iter().flat_map(|doubt| doubts(place, doubt)));
+    if let Screen::Shown(_) = screen {
+        blocks.extend(place.result.doubts.iter().flat_map(streams));
+    }
+    blocks.extend(ending(&report.header, place, screen.saved()));
+    blocks.extend(words::doubt(report));
+    let next = [
+        "see it again: coretalk runs show {id}",
+        "to share: coretalk report {id} -o z.html",
+        "as data: coretalk export {id} --format json",
+    ];
+    blocks.push(Block::Parts(saved::saved_as(screen.saved(), &next)));
+    blocks
+}
+
+/// The table of each piece of work, with its conclusion.
+pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
+    let of_work = |work: &WorkSettings| {
+        let all = Numbered::all(&place.result.comparisons);
+        let comparisons: Vec<Numbered<'_>> = all.filter(|of| of.comparison.work == work.name).collect();
+        [Block::Gap].into_iter().chain(part(report, place, &comparisons))
+    };
+    place.settings.works.iter().flat_map(of_work).collect()
+}
+
+/// The answer for each piece of work, and every doubt, without tables.
+pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
+    let doubts = place.result.doubts.iter().flat_map(|doubt| doubts(place, doubt));
+    answers(place).into_iter().chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
+}
+
+fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
+    let of_work = |(_, headline): (usize, Numbered<'_>)| {
+        let said = Sentence::new("{work}: {answer}").with("work", given(&headline.comparison.work));
+        Block::Answer(said.with("answer", answer(place, headline)))
+    };
+    headlines(place).map(of_work).collect()
+}
+
+const MAX_HELD: usize = 16;
+
+/// The placements as a table: names, what they share, commands that reproduce them, and the CPU of each thread.
+pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
+    let roles = settings.roles_in_order();
+    let mut columns = ["placement", "uses", "threads on CPUs", "command"].map(Column::words).to_vec();
+    if roles.is_none() {
+        columns.remove(2);
+    }
+    let rows = settings.placements.iter().enumerate().map(|(index, placement)| {
+        let mut row: Vec<Cell> =
+            vec![Cell::name(&placement.name), structure(topology, index, placement).into()];
+        row.extend(roles.map(|roles| match placement.binding {
+            Binding::Bound => listed(&placement.roles(roles)).into(),
+            Binding::Free => "anywhere".into(),
+        }));
+        row.push(match placement.binding {
+            Binding::Bound => Sentence::new("taskset -c {cpus}").with("cpus", placement.set()).into(),
+            Binding::Free => "unbound".into(),
+        });
+        row
+    });
+    let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
+    for placement in &settings.placements {
+        if let Some(presets) = Preset::several(&placement.name) {
+            let names = Sentence::joined(presets.iter().map(|preset| quoted(preset.name())), " and ");
+            let same = Sentence::new("{names} use the same CPUs here and are run as one.");
+            blocks.push(Block::Prose(same.with("names", names)));
+        }
+    }
+    blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
+    blocks
+}
+
+/// A list of CPUs, cut if long: `0, 8, 1, 9`.
+fn listed(cpus: &[CpuId]) -> Sentence {
+    let shown = cpus.iter().take(MAX_HELD).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
+    let more = if cpus.len() > MAX_HELD { ", …" } else { "" };
+    Sentence::new("{cpus}{more}").with("cpus", Sentence::joined(shown, ", ")).with("more", more)
+}
+
+/// Warns that a set of CPUs does not pin each thread to its own CPU, and explains how to do that.
+fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
+    let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
+    let twins = bound().enumerate().find_map(|(number, first)| {
+        let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
+        let names = Sentence::new(", so {first} and {twin} become the same");
+        Some(names.with("first", quoted(&first.name)).with("twin", quoted(&twin.name)))
+    });
+    let said = Sentence::new(
+        "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may run in \
+         any order{twins}.",
+    );
+    let how = match roles > MAX_HELD {
+        true => "--format json lists the CPU of each thread under `roles`.",
+        false => "To pin each thread as here, with OpenMP (other programs pin their own threads):",
+    };
+    let mut blocks =
+        vec![Block::Prose(said.with("twins", twins.unwrap_or_else(|| "".into()))), Block::Prose(how.into())];
+    let openmp = bound().filter(|_| roles <= MAX_HELD).filter_map(|placement| {
+        let openmp =
+            snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
+        Some(Block::Command(plain(&placement.name), openmp.text))
+    });
+    blocks.extend(openmp);
+    blocks
+}
+
+/// Each metric on every placement. Differences are relative to the winner or, if there is none, to the first placement.
+pub fn table<'a>(comparisons: impl IntoIterator<Item = Numbered<'a>>) -> Table {
+    let columns = [
+        Column::words("metric"),
+        Column::words("placement"),
+        Column::numbers("median"),
+        Column::numbers("95 % interval"),
+        Column::numbers("difference"),
+        Column::numbers("p"),
+        Column::words("verdict"),
+    ];
+    Table::new(columns).with(comparisons.into_iter().flat_map(rows))
+}
+
+fn rows(of: Numbered<'_>) -> impl Iterator<Item = [Cell; 7]> {
+    (0..of.comparison.arms.len()).map(move |arm| {
+        let once = |cell: Cell| if arm == 0 { cell } else { Cell::Blank };
+        [
+            once(Cell::name(&of.comparison.metric.title)),
+            Cell::name(&of.comparison.arms[arm].placement.name),
+            Cell::number(of.median(arm)),
+            Cell::number(of.interval(arm)),
+            of.pair(arm).map_or(Cell::Blank, |_| of.difference(arm).map_or(Cell::Unknown, Cell::from)),
+            of.p_value(arm),
+            once(verdict(of)),
+        ]
+    })
+}
+
+/// The difference of a placement from the reference, as in the table: `-26 % ±2 %`.
+pub(super) fn difference_words(of: Numbered<'_>, arm: usize) -> Option<String> {
+    Some(fmt::sentence(&of.difference(arm)?))
+}
+
+fn verdict(of: Numbered<'_>) -> Cell {
+    match &of.comparison.outcome {
+        Outcome::Winner { winner, .. } => {
+            Sentence::new("{winner} wins").with("winner", of.name(*winner)).into()
+        }
+        Outcome::Same { within } => {
+            let within = DisplayValue::bare(Number::Point(*within), of.source("within_percent"));
+            Sentence::new("same within ±{within}").with("within", within.in_unit(Unit::Share)).into()
+        }
+        Outcome::CannotTell => match of.comparison.open() {
+            Some(Open::NoValue) => "unknown".into(),
+            Some(Open::BelowZero) => "not tested: below zero".into(),
+            _ => "cannot tell".into(),
+        },
+        Outcome::NotTested => "not tested".into(),
+    }
+}
+
+fn part(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<'_>]) -> Vec<Block<'static>> {
+    let Some(headline) = comparisons.first() else { return Vec::new() };
+    let mut blocks = vec![
+        Block::Heading(heading(&place.settings, *headline)),
+        Block::Table(table(comparisons.iter().copied())),
+    ];
+    let is_run = headline.comparison.arms.iter().all(|arm| !arm.runs.is_empty());
+    let why = comparisons.iter().find_map(|of| without_memory(*of));
+    blocks.extend(why.filter(|_| is_run).map(|why| Block::Remark(why.into())));
+    blocks.extend(comparisons.iter().filter_map(|of| off_medians(*of)).map(Block::Remark));
+    blocks.extend(why_it_wins(report, place, *headline));
+    blocks
+}
+
+/// The heading of a table: `ring, 4 threads, 10 runs on each placement`.
+fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
+    let work = &headline.comparison.work;
+    let threads = settings.threads.filter(|_| work != COMMAND).map(|threads| {
+        let kind = work.parse::<Workload>().map(|workload| workload.kind);
+        // Some workloads have a fixed number of threads.
+        let (number, source) = match kind.ok().and_then(|kind| kind.roles(threads)) {
+            Some(roles) => (roles, Source::Listed),
+            None => (threads, Source::Option("threads")),
+        };
+        Sentence::new(", {threads}")
+            .with("threads", Sentence::counted(number as u64, source, ["thread", "threads"]))
+    });
+    let arms = 0..headline.comparison.arms.len();
+    let fewest = arms.clone().min_by_key(|arm| headline.comparison.arms[*arm].runs.len());
+    let most = arms.max_by_key(|arm| headline.comparison.arms[*arm].runs.len());
+    let runs = match fewest.zip(most) {
+        // A placement that lost a CPU has fewer runs.
+        Some((fewest, most)) if headline.runs(fewest).number != headline.runs(most).number => {
+            Sentence::pluralized("{least} to {number} run{s} on a placement", headline.runs(most))
+                .with("least", headline.runs(fewest))
+        }
+        found => {
+            let runs = found.map_or_else(|| DisplayValue::listed(0), |(_, most)| headline.runs(most));
+            Sentence::pluralized("{number} run{s} on each placement", runs)
+        }
+    };
+    Sentence::new("{work}{threads}, {runs}")
+        .with("work", given(if work == COMMAND { "the command" } else { work }))
+        .with("threads", threads.unwrap_or_else(|| "".into()))
+        .with("runs", runs)
+}
+
+fn off_medians(of: Numbered<'_>) -> Option<Sentence> {
+    let shown = (0..of.comparison.arms.len()).filter_map(|arm| {
+        let pair = &of.comparison.pairs[of.pair(arm)?];
+        let share = of.of_medians(arm).filter(|_| of.comparison.is_off_medians(pair))?;
+        Some(Sentence::new("{share} `{name}`").with("share", share).with("name", of.name(arm)))
+    });
+    let shown: Vec<Sentence> = shown.collect();
+    let said = Sentence::new(
+        "{metric}: by the medians the difference would be {shown}. The table has the middle of the ratios of runs that were \
+         made side by side (Hodges–Lehmann), and those scatter unevenly.",
+    );
+    (!shown.is_empty()).then(|| {
+        said.with("metric", given(&of.comparison.metric.title)).with("shown", Arg::Parts(shown, ", "))
+    })
+}
+
+fn without_memory(of: Numbered<'_>) -> Option<&'static str> {
+    let comparison = of.comparison;
+    let unknown =
+        comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
+    unknown.then_some(
+        "Peak memory unknown: the work used less than the small process that starts it, which the system \
+         includes in its count.",
+    )
+}
+
+fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: Numbered<'_>) -> Option<Block<'static>> {
+    let Outcome::Winner { winner, runner_up, .. } = headline.comparison.outcome else { return None };
+    let behaviour = behaviour(place, headline);
+    let [best, next]: [&Placement; 2] =
+        [winner, runner_up].map(|arm| &headline.comparison.arms[arm].placement);
+    let why = why(&report.topology, &behaviour, best, next);
+    // CPUs without work count only if threads have no CPUs of their own.
+    let field = if behaviour.roles.is_some() { "roles" } else { "cpus" };
+    let sides = Sides {
+        topology: &report.topology,
+        names: [winner, runner_up].map(|arm| headline.name(arm)),
+        cpus: [winner, runner_up].map(|arm| headline.of_arm(arm, field)),
+    };
+    Some(Block::Conclusion(reasons(&sides, &why)))
+}
+
+fn behaviour(place: &PlaceReport, headline: Numbered<'_>) -> Behaviour {
+    let work = &headline.comparison.work;
+    match work.parse::<Workload>() {
+        Ok(workload) => workload.behaviour(place.settings.threads.unwrap_or(1)),
+        Err(_) => {
+            let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == *work);
+            Behaviour::of_command(doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1))
+        }
+    }
+}
+
+fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Block<'static>> {
+    let mut blocks: Vec<Block<'_>> = saved::departed(header, saved.name()).into_iter().collect();
+    if !place.result.complete && blocks.is_empty() {
+        let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
+        blocks.push(Block::Prose(Sentence::new("Ended early{kept}.").with("kept", kept)));
+    } else if place.result.budget_ended {
+        let before = match () {
+            () if lacks_runs(place) => "everything had been run on every placement".into(),
+            () if lacks_repetitions(place) => "every repetition was made".into(),
+            () => Sentence::new("every difference was known to ±{precision}")
+                .with("precision", precision(&place.settings)),
+        };
+        let said = "The budget of {budget} ended before {before}; try a longer --budget.";
+        blocks.push(Block::Prose(
+            Sentence::new(said).with("budget", budget(&place.settings)).with("before", before),
+        ));
+    }
+    blocks
+}
+
+pub(super) fn precision(settings: &PlaceSettings) -> DisplayValue {
+    DisplayValue::bare(Number::Point(settings.precision), Source::Option("precision")).in_unit(Unit::Share)
+}
+
+pub(super) fn budget(settings: &PlaceSettings) -> DisplayValue {
+    DisplayValue::bare(Number::Duration(settings.budget.secs()), Source::Option("budget"))
+}
+
+/// Whether some work has no run on some placement, judged by its headline, which every run has.
+fn lacks_runs(place: &PlaceReport) -> bool {
+    headlines(place).any(|(_, headline)| headline.comparison.arms.iter().any(|arm| arm.runs.is_empty()))
+}
+
+fn lacks_repetitions(place: &PlaceReport) -> bool {
+    headlines(place).any(|(work, headline)| {
+        let least = least_repetitions(&place.settings, work) as usize;
+        headline.comparison.arms.iter().any(|arm| arm.runs.len() < least)
+    })
+}
+
+/// The first comparison of each piece of work, with the index of the work.
+pub(super) fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, Numbered<'_>)> {
+    let of = |work: &WorkSettings| {
+        Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == work.name)
+    };
+    place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, of(work)?)))
+}

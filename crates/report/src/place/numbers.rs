@@ -1,0 +1,142 @@
+//! [`Numbered`]: a comparison with its index in the document, which its numbers refer to.
+
+use crate::blocks::Cell;
+use crate::blocks::value::{
+    DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source, pointer,
+};
+use coretalk_model::place::{Comparison, Doubt, Outcome};
+use coretalk_model::quantity::Unit;
+use coretalk_model::run::PlaceReport;
+use coretalk_model::stats::Estimate;
+
+/// A comparison and its index among all comparisons of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbered<'a> {
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    index: usize,
+}
+
+pub(super) fn given(name: &str) -> PlainText {
+    PlainText::untrusted(name)
+}
+
+/// The name of a placement in a sentence, quoted because `none` and `one` would read as words.
+pub(super) fn quoted(name: &str) -> Sentence {
+    Sentence::new("`{name}`").with("name", given(name))
+}
+
+impl<'a> Numbered<'a> {
+    /// All comparisons of a run.
+    pub fn all(comparisons: &'a [Comparison]) -> impl Iterator<Item = Numbered<'a>> {
+        comparisons.iter().enumerate().map(|(index, comparison)| Numbered { comparison, index })
+    }
+
+    /// A field of the comparison, by its JSON pointer within it.
+    pub fn source(&self, field: &str) -> Source {
+        Source::Field(pointer!("/comparisons/{}/{field}", self.index))
+    }
+
+    /// A field of a placement.
+    pub fn of_arm(&self, arm: usize, field: &str) -> Source {
+        self.source(&pointer!("placements/{arm}/{field}"))
+    }
+
+    /// The name of a placement.
+    pub fn name(&self, arm: usize) -> PlainText {
+        given(&self.comparison.arms[arm].placement.name)
+    }
+
+    /// The number of runs of a placement.
+    pub fn runs(&self, arm: usize) -> DisplayValue {
+        let runs = self.comparison.arms[arm].runs.len();
+        DisplayValue::bare(Number::Count(runs as u64), self.of_arm(arm, "runs"))
+    }
+
+    /// The median of a placement, with four digits.
+    pub fn median(&self, arm: usize) -> Option<DisplayValue> {
+        let number = Number::Point(self.comparison.arms[arm].median?.point);
+        Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
+    }
+
+    /// The interval of that median.
+    pub fn interval(&self, arm: usize) -> Option<DisplayValue> {
+        let of = &self.comparison.arms[arm];
+        let number = Number::Ends(of.median.filter(|_| of.interval().is_some())?);
+        Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
+    }
+
+    /// The placement that differences in the table are relative to: the winner, else the first.
+    pub fn reference(&self) -> usize {
+        match self.comparison.outcome {
+            Outcome::Winner { winner, .. } => winner,
+            Outcome::Same { .. } | Outcome::CannotTell | Outcome::NotTested => 0,
+        }
+    }
+
+    /// The index of the pair of a placement and the reference.
+    pub fn pair(&self, arm: usize) -> Option<usize> {
+        let reference = self.reference();
+        let ends = (reference.min(arm), reference.max(arm));
+        self.comparison.pairs.iter().position(|pair| (pair.a, pair.b) == ends && reference != arm)
+    }
+
+    /// The relative difference of a pair: of its second placement from its first, or reversed.
+    pub fn of_pair(&self, pair: usize, is_reversed: bool) -> Source {
+        let source = self.source(&pointer!("pairs/{pair}/delta_percent"));
+        if is_reversed { Operation::Reversed.of([source]) } else { source }
+    }
+
+    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`; of few runs that of the
+    /// medians, `-26 %`, which has none; `None` without a value.
+    pub fn difference(&self, arm: usize) -> Option<Sentence> {
+        let index = self.pair(arm)?;
+        let pair = &self.comparison.pairs[index];
+        let is_reversed = arm < self.reference();
+        let Some(share) = pair.share.filter(|_| pair.interval().is_some()) else {
+            return Some(Sentence::new("{share}").with("share", self.of_medians(arm)?));
+        };
+        let reversed = |share: f64| 1.0 / (1.0 + share) - 1.0;
+        let share = match is_reversed {
+            false => share,
+            true => {
+                let (low, high) = (reversed(share.high), reversed(share.low));
+                Estimate { point: reversed(share.point), low, high, ..share }
+            }
+        };
+        let part = |number| DisplayValue::bare(number, self.of_pair(index, is_reversed)).in_unit(Unit::Share);
+        // The ratio to zero is infinite, and such an interval has no meaning.
+        let template = if share.reach().is_finite() { "{share} ±{reach}" } else { "{share}" };
+        let said = Sentence::new(template).with("share", part(Number::Relative(share.point)));
+        Some(said.with("reach", part(Number::Reach(share))))
+    }
+
+    /// The p-value of a placement compared with the reference.
+    pub fn p_value(&self, arm: usize) -> Cell {
+        let Some(index) = self.pair(arm) else { return Cell::Blank };
+        let source = self.source(&pointer!("pairs/{index}/p_value"));
+        let p = self.comparison.pairs[index].p_value;
+        p.map_or(Cell::Blank, |p| DisplayValue::bare(Number::Probability(p), source).into())
+    }
+
+    /// The relative difference between the medians of a placement and the reference.
+    pub fn of_medians(&self, arm: usize) -> Option<DisplayValue> {
+        let reference = self.reference();
+        let share = self.comparison.of_medians(reference, arm)?;
+        let source = Operation::Ratio.of([arm, reference].map(|arm| self.of_arm(arm, "median")));
+        Some(DisplayValue::bare(Number::Relative(share), source).in_unit(Unit::Share))
+    }
+}
+
+/// The field of the placement that a doubt is about, in the first comparison of the piece of work.
+pub(super) fn of_doubt(place: &PlaceReport, doubt: &Doubt, field: &str) -> Source {
+    let of_work = Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == doubt.work);
+    let arm =
+        |of: &Numbered<'_>| of.comparison.arms.iter().position(|arm| arm.placement.name == doubt.placement);
+    of_work.and_then(|of| Some(of.of_arm(arm(&of)?, field))).unwrap_or_else(unknown)
+}
+
+/// A field that no document has: a number whose comparison is missing then fails the tests that recompute it.
+pub(super) fn unknown() -> Source {
+    Source::Field("/comparisons/unknown".to_owned())
+}

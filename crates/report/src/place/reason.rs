@@ -1,0 +1,165 @@
+//! The words of [`Why`]: what could make a placement the better one, and what a placement consists of.
+
+use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source, pointer};
+use crate::scope::level_words;
+use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
+use coretalk_model::{Level, Topology};
+
+fn number(count: usize, cpus: &Source, number: PlacementNumber) -> DisplayValue {
+    let source = Source::Placement { cpus: Box::new(cpus.clone()), number };
+    DisplayValue::bare(Number::Count(count as u64), source)
+}
+
+fn groups(count: usize, cpus: &Source, level: Level) -> Sentence {
+    Sentence::new("{number} {level}")
+        .with("number", number(count, cpus, PlacementNumber::Groups(level)))
+        .with("level", level_words(level, count))
+}
+
+fn of_cpus(count: usize, cpus: &Source) -> Sentence {
+    Sentence::pluralized("{number} CPU{s}", number(count, cpus, PlacementNumber::Cpus))
+}
+
+/// The reported structure of a placement, `6 CPUs, 3 cores, 1 L3`; `index` is its position in the document.
+pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
+    let has = Structure::of(topology, placement);
+    let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
+    let mut parts = vec![of_cpus(has.cpus, &cpus)];
+    // A level with a single group is the same for every placement.
+    let several = |level| topology.level(level).len() > 1;
+    let of_levels = [
+        (Level::Core, has.shares_cores().then_some(has.cores)),
+        (Level::L2, has.shared_l2.filter(|l2| several(Level::L2) && *l2 > 0)),
+        (Level::Cluster, has.clusters.filter(|clusters| several(Level::Cluster) && *clusters > 0)),
+        (Level::L3, has.caches.filter(|_| several(Level::L3))),
+        (Level::Node, has.nodes.filter(|nodes| *nodes > 1)),
+        (Level::Package, has.packages.filter(|packages| *packages > 1)),
+    ];
+    parts.extend(of_levels.into_iter().filter_map(|(level, has)| Some(groups(has?, &cpus, level))));
+    if !has.classes.is_empty() {
+        let names = has.classes.iter().map(|name| Sentence::name(name));
+        parts.push(Sentence::new("{names} cores").with("names", Sentence::joined(names, " and ")));
+    }
+    Sentence::joined(parts, ", ")
+}
+
+/// The winner and the runner-up.
+pub struct Sides<'a> {
+    pub topology: &'a Topology,
+    pub names: [PlainText; 2],
+    /// Their lists of CPUs that run work, in the document.
+    pub cpus: [Source; 2],
+}
+
+/// The advantages of the winner over the runner-up; "possible", because they are not proven to be the cause.
+pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
+    let template = match why {
+        Why::Unbound => {
+            "The reason is unknown: nothing records where the system runs threads that are not pinned."
+        }
+        Why::Nothing => "Nothing in the reported structure explains why `{winner}` beats `{next}`.",
+        Why::Could(reasons) if reasons.len() == 1 => "A possible reason why `{winner}` wins: {reasons}.",
+        Why::Could(_) => "Possible reasons why `{winner}` wins: {reasons}.",
+    };
+    let reasons = if let Why::Could(reasons) = why { reasons.as_slice() } else { &[] };
+    let [winner, next] = sides.names.clone();
+    let reasons = reasons.iter().map(|reason| words(sides, reason).with("next", next.clone()));
+    let reasons = Sentence::joined(reasons, "; ");
+    Sentence::new(template).with("winner", winner).with("next", next.clone()).with("reasons", reasons)
+}
+
+const HAS: &str = "it has {mine}, where `{next}` has {theirs}";
+
+fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
+    let [mine_of, theirs_of] = &sides.cpus;
+    match *reason {
+        Reason::MoreCpus { mine, theirs } => Sentence::new(HAS)
+            .with("mine", of_cpus(mine, mine_of))
+            .with("theirs", number(theirs, theirs_of, PlacementNumber::Cpus)),
+        Reason::FewerCpus { mine, several } => {
+            let template = match (several, mine) {
+                (false, _) => "on {cpus} it moves less from CPU to CPU",
+                (true, 1) => "on {cpus} no thread is woken on another CPU, and caches are shared",
+                (true, _) => "on {cpus} less data moves between CPUs",
+            };
+            Sentence::new(template).with("cpus", of_cpus(mine, mine_of))
+        }
+        Reason::Crossings { level, communication, mine, theirs, of } => {
+            crossings(sides, level, communication, [mine, theirs, of])
+        }
+        Reason::Groups { level, mine, theirs } => {
+            of_level(sides, "its CPUs are in {mine}, the CPUs of `{next}` in {theirs}", level, [mine, theirs])
+        }
+        Reason::Cores { mine, theirs } => of_level(sides, HAS, Level::Core, [mine, theirs]),
+        Reason::Room { level: Level::Node, mine, theirs } => {
+            let template = "it can use the memory of {mine}, where `{next}` can use {theirs}";
+            of_level(sides, template, Level::Node, [mine, theirs])
+        }
+        Reason::Room { level, mine, theirs } => of_level(sides, HAS, level, [mine, theirs]),
+        Reason::Faster { kind, mine, theirs } => {
+            let name =
+                sides.topology.classes().get(kind).map_or_else(String::new, |class| class.name.clone());
+            let template = "it has {mine} CPUs of the faster kind {name}, where `{next}` has {theirs}";
+            let kind = || PlacementNumber::Class(name.clone());
+            Sentence::new(template)
+                .with("mine", number(mine, mine_of, kind()))
+                .with("theirs", part(number(theirs, theirs_of, kind()), theirs, mine))
+                .with_name("name", &name)
+        }
+    }
+}
+
+fn of_level(sides: &Sides<'_>, template: &'static str, level: Level, [mine, theirs]: [usize; 2]) -> Sentence {
+    let [mine_of, theirs_of] = &sides.cpus;
+    Sentence::new(template)
+        .with("mine", groups(mine, mine_of, level))
+        .with("theirs", number(theirs, theirs_of, PlacementNumber::Groups(level)))
+}
+
+/// The same number, shown as `none` or `all` if it is 0 or `of`.
+fn part(value: DisplayValue, number: usize, of: usize) -> DisplayValue {
+    DisplayValue { number: Number::Part { number: number as u64, of: of as u64 }, ..value }
+}
+
+fn crossings(
+    sides: &Sides<'_>,
+    level: Level,
+    communication: Communication,
+    [mine, theirs, of]: [usize; 3],
+) -> Sentence {
+    let template = match communication {
+        _ if of == if communication == Communication::Round { 2 } else { 1 } => {
+            "its two threads share {article} {level}, but the threads of `{next}` do not"
+        }
+        Communication::Round => {
+            "{mine} of its {of} hops cross from one {level} to another, against {theirs} for `{next}`"
+        }
+        Communication::Along => {
+            "{mine} of its {of} links cross from one {level} to another, against {theirs} for `{next}`"
+        }
+        Communication::Phases if mine == 0 => {
+            "{mine} of the {of} threads that each one talks to run {within} another {level}, against up to {theirs} for \
+             `{next}`"
+        }
+        Communication::Phases => {
+            "at most {mine} of the {of} threads that each one talks to run {within} another {level}, against {theirs} for \
+             `{next}`"
+        }
+        Communication::All | Communication::Nobody => {
+            "{mine} of its {of} pairs of threads run {within} different {level}s, against {theirs} for `{next}`"
+        }
+    };
+    let crossings = |crossings, cpus| {
+        let found = number(crossings, cpus, PlacementNumber::Crossings(level, communication));
+        part(found, crossings, of)
+    };
+    let [mine_of, theirs_of] = &sides.cpus;
+    Sentence::new(template)
+        .with("mine", crossings(mine, mine_of))
+        .with("theirs", crossings(theirs, theirs_of))
+        .with("of", number(of, mine_of, PlacementNumber::Messages(communication)))
+        .with("level", level_words(level, 1))
+        // The name of a cache starts with a vowel: an L3.
+        .with("article", if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" })
+        .with("within", if level == Level::Core { "on" } else { "in" })
+}

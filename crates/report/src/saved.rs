@@ -1,0 +1,192 @@
+//! [`Screen`] and [`Saved`]: when a run is shown, where it was saved, how it ended, and what to type next.
+
+use super::fmt;
+use super::lists::enumerated;
+use crate::blocks::Block;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
+use coretalk_model::latency::LeftOut;
+use coretalk_model::run::{RunHeader, RunReport};
+use coretalk_model::series::Gathering;
+use coretalk_model::{Absence, Departure};
+
+/// Where the run was saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saved<'a> {
+    /// Under this name: a tag or the shortest unique prefix of the id.
+    As(&'a str),
+    /// Not saved, as requested.
+    Not,
+}
+
+/// The occasion on which a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Screen<'a> {
+    /// After measuring.
+    Measured(Saved<'a>),
+    /// Read from its file; shows when the run was started.
+    Shown(Saved<'a>),
+    /// Like `Shown`, with every table that the screen after measuring omits.
+    Whole(Saved<'a>),
+}
+
+impl<'a> Saved<'a> {
+    /// The name, if the run was saved.
+    pub fn name(self) -> Option<&'a str> {
+        match self {
+            Saved::As(id) => Some(id),
+            Saved::Not => None,
+        }
+    }
+}
+
+impl<'a> Screen<'a> {
+    /// Whether it shows every step of the ladder: only on request for a quick look, which shows a map.
+    pub fn has_ladder_table(self, report: &RunReport) -> bool {
+        matches!(self, Screen::Whole(_)) || report.gathering() != Some(Gathering::QuickLook)
+    }
+
+    /// Where the run was saved.
+    pub fn saved(self) -> Saved<'a> {
+        match self {
+            Screen::Measured(saved) | Screen::Shown(saved) | Screen::Whole(saved) => saved,
+        }
+    }
+}
+
+/// The CPUs lost during the measurement, and how to resume with them; `None` if there are none.
+pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
+    let how = saved_as.map_or(Sentence::new(""), |id| {
+        let template = match header.departed.len() {
+            1 => "; once it is back: coretalk --resume {id}",
+            _ => "; once they are back: coretalk --resume {id}",
+        };
+        Sentence::new(template).with_name("id", id)
+    });
+    departures(header.departed.iter().enumerate(), how)
+}
+
+/// The same for anything that is not saved: each CPU with its index in the document, followed by `then`.
+pub fn departures<'a>(
+    all: impl IntoIterator<Item = (usize, &'a Departure)>,
+    then: impl Into<Sentence>,
+) -> Option<Block<'static>> {
+    let words: Vec<Sentence> =
+        all.into_iter().map(|(at, departure)| departure_words(at, departure)).collect();
+    let template = match words.len() {
+        0 => return None,
+        1 => "{all}: measurements with it are incomplete{then}",
+        _ => "{all}: measurements with them are incomplete{then}",
+    };
+    Some(Block::Doubt(Sentence::new(template).with("all", enumerated(words)).with("then", then.into())))
+}
+
+/// Describes the loss of a CPU as text.
+pub fn departed_text(departure: &Departure) -> String {
+    fmt::sentence(&departure_words(0, departure))
+}
+
+/// Describes the loss of a CPU: `CPU 3 went offline after 1.5 s`.
+fn departure_words(at: usize, departure: &Departure) -> Sentence {
+    let is_at_once = departure.is_at_once();
+    let template = match departure.why {
+        Absence::Offline if is_at_once => "CPU {cpu} is offline",
+        Absence::Cpuset if is_at_once => "CPU {cpu} is not in the cpuset of this process",
+        Absence::PinRefused if is_at_once => "CPU {cpu} refuses pinned threads",
+        Absence::NotRun if is_at_once => "CPU {cpu} does not run the thread pinned to it",
+        Absence::Offline => "CPU {cpu} went offline after {after} s",
+        Absence::Cpuset => "CPU {cpu} was removed from the cpuset after {after} s",
+        Absence::PinRefused => "CPU {cpu} lost its thread, which could not be pinned again after {after} s",
+        Absence::NotRun => "CPU {cpu} ran its thread no more after {after} s",
+    };
+    let field = DisplayValue::field(pointer!("/departed/{at}/at_s"), Number::Point(departure.after.secs()));
+    Sentence::new(template)
+        .with("cpu", departure.cpu)
+        .with("after", DisplayValue { unit: DisplayUnit::Decimals(1), ..field })
+}
+
+/// How the run ended, if that matters to a reader.
+pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
+    let latency = report.latency.as_ref();
+    let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
+    let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
+    let map_left = latency.is_some_and(|latency| !latency.result.complete);
+    let is_partial = map_left || (trials_left && report.gathering().is_some());
+    if is_partial && blocks.is_empty() {
+        let passes = u64::from(latency.map_or(0, |latency| latency.result.passes));
+        let said = Sentence::new("Interrupted after {passes}, before everything was measured{resume}");
+        let passes = Sentence::counted(passes, Source::Listed, ["pass", "passes"]);
+        blocks.push(Block::Prose(said.with("passes", passes).with("resume", resume(saved_as))));
+    } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
+        let part = if report.series.is_some() { " for the map" } else { "" };
+        let said = Sentence::new(
+            "The budget of {budget}{part} ended before every interval was as narrow as requested; try a longer \
+             --budget.{left}",
+        );
+        let said = said.with("budget", budget(latency.settings.budget.secs())).with("part", part);
+        blocks.push(Block::Prose(said.with("left", left_out(report))));
+    } else if report.gathering() == Some(Gathering::QuickLook) && !report.left_out().is_empty() {
+        // Its trials have a budget of their own but no screen.
+        blocks.push(Block::Prose(left_out_alone(report)));
+    }
+    blocks
+}
+
+/// How to continue an interrupted run: `; to continue: coretalk --resume 50b3`; empty if it was not saved.
+pub(super) fn resume(saved_as: Option<&str>) -> Sentence {
+    let said = |id| Sentence::new("; to continue: coretalk --resume {id}").with_name("id", id);
+    saved_as.map_or(Sentence::new(""), said)
+}
+
+pub(super) fn budget(seconds: f64) -> DisplayValue {
+    DisplayValue::bare(Number::Duration(seconds), Source::Option("budget"))
+}
+
+/// What did not fit into a budget, as a sentence after others; empty if everything did.
+pub(super) fn left_out(report: &RunReport) -> Sentence {
+    match report.left_out().is_empty() {
+        true => Sentence::new(""),
+        false => Sentence::new(" {left}").with("left", left_out_alone(report)),
+    }
+}
+
+fn left_out_alone(report: &RunReport) -> Sentence {
+    let field = |index| Source::Field(pointer!("/run/left_out/{index}/count"));
+    let part = |(index, left)| match left {
+        LeftOut::Pairs(pairs) => Sentence::counted(pairs as u64, field(index), ["pair", "pairs"]),
+        LeftOut::Ladder => Sentence::new("the ladder"),
+        LeftOut::SingleRoundTrips(pairs) => Sentence::new("single round trips of {pairs}")
+            .with("pairs", Sentence::counted(pairs as u64, field(index), ["pair", "pairs"])),
+        LeftOut::Trials(trials) => Sentence::counted(trials as u64, field(index), ["trial", "trials"]),
+    };
+    let parts = report.left_out().into_iter().enumerate().map(part);
+    Sentence::new("Left out for lack of time: {parts}.").with("parts", Sentence::joined(parts, ", "))
+}
+
+/// Where a run was saved, and what to type next; `{id}` in `next` stands for its name.
+pub fn saved_as(saved: Saved<'_>, next: &[&'static str]) -> Vec<Sentence> {
+    let Saved::As(id) = saved else { return vec!["not saved (--no-save)".into()] };
+    ["saved as {id}"].iter().chain(next).map(|part| Sentence::new(part).with_name("id", id)).collect()
+}
+
+/// What to type next.
+pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
+    let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
+    let ladder = (has_ladder && !screen.has_ladder_table(report))
+        .then_some("every step of the ladder: coretalk runs show {id} --ladder");
+    let share = ["to share: coretalk report {id} -o z.html", "as data: coretalk export {id} --format csv"];
+    Block::Parts(saved_as(screen.saved(), &ladder.into_iter().chain(share).collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::{CpuId, Picos};
+
+    #[test]
+    fn a_cpu_that_was_never_there_did_not_go_away() {
+        let at = |ms| Departure { cpu: CpuId(2), after: Picos::from_ms(ms), why: Absence::PinRefused };
+        assert_eq!(departed_text(&at(0)), "CPU 2 refuses pinned threads");
+        let text = "CPU 2 lost its thread, which could not be pinned again after 0.4 s";
+        assert_eq!(departed_text(&at(400)), text);
+    }
+}

@@ -1,0 +1,82 @@
+//! Creation of threads and processes: one row for each kind, pause and placement.
+
+use super::trial_cells::{self, MICROS, median_width, percentile};
+use super::trial_words::{legend_of_trials, role_sentence};
+use crate::blocks::value::{Number, Sentence, Statistic};
+use crate::blocks::{Block, Cell, Column, Table};
+use coretalk_model::quantity::Unit;
+use coretalk_model::run::{RunReport, SeriesReport};
+use coretalk_model::series::TrialResult;
+
+pub(super) const PROBE: &str = "spawn";
+const ROOMY: usize = 96;
+
+pub(super) fn blocks(
+    report: &RunReport,
+    series: &SeriesReport,
+    trials: &[&TrialResult],
+) -> Vec<Block<'static>> {
+    let columns = [
+        Column::words("kind"),
+        Column::numbers("pause"),
+        Column::words("CPUs"),
+        Column::numbers("runs µs"),
+        Column::numbers("±"),
+        Column::numbers("p99"),
+        Column::numbers("p99.9").from_width(ROOMY),
+        Column::numbers("max").from_width(ROOMY),
+        Column::numbers("cost"),
+        Column::numbers("joined"),
+        Column::numbers("C-B"),
+    ];
+    let rows = trials.iter().map(|trial| {
+        let at = |name: &'static str, share: f64| percentile(trial, name, share, MICROS);
+        let parameters = &trial.spec.parameters;
+        let has_pause = parameters.number("pause_ns").is_some_and(|ns| ns > 0.0);
+        [
+            Cell::name(parameters.text("kind").unwrap_or_default()),
+            if has_pause { trial_cells::setting(trial, "pause_ns", Unit::Ns) } else { "none".into() },
+            placement(trial).into(),
+            at("latency", 0.5),
+            median_width(trial, "latency"),
+            at("latency", 0.99),
+            at("latency", 0.999),
+            at("latency", 1.0),
+            at("cost", 0.5),
+            at("join", 0.5),
+            difference(trial, "after_return_ns"),
+        ]
+    });
+    let mut blocks = vec![
+        Block::Prose(
+            "µs, medians: until the new one runs (with its tail), until the creator continues (cost), and until the \
+             creator knows that it has ended (joined). C-B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
+                .into(),
+        ),
+        Block::Gap,
+        Block::Table(Table::new(columns).with(rows)),
+        Block::Gap,
+    ];
+    blocks.extend(legend_of_trials(report, series, trials));
+    blocks
+}
+
+/// A difference; if its interval includes zero, the two ends of the interval, because the order varies between passes.
+fn difference(trial: &TrialResult, name: &'static str) -> Cell {
+    let Some(found) = trial.values.get(name).filter(|of| of.low < 0.0 && of.high > 0.0) else {
+        return trial_cells::value(trial, name, MICROS);
+    };
+    let end = |statistic, end| trial_cells::of(trial, name, statistic, Number::Point(end), MICROS);
+    Sentence::new("{low}..{high}")
+        .with("low", end(Statistic::Low, found.low))
+        .with("high", end(Statistic::High, found.high))
+        .into()
+}
+
+/// The CPUs of creator and created thread or process: `0 → 8`, `0 → any`.
+fn placement(trial: &TrialResult) -> Sentence {
+    match trial.spec.placement.as_slice() {
+        [from] => Sentence::new("{cpu} → any").with("cpu", *from),
+        both => role_sentence(both),
+    }
+}

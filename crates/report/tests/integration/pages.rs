@@ -1,0 +1,399 @@
+//! Pages and pictures. `crates/coretalk/tests/browser` tests their appearance and behaviour in a browser.
+use crate::samples;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use coretalk_model::latency::{Cell, MissingReason};
+use coretalk_model::run::RunReport;
+use coretalk_model::topology::Domain;
+use coretalk_model::{Level, Topology, TrialFailure};
+use coretalk_report::difference::Differing;
+use coretalk_report::document::{Document, Identity};
+use coretalk_report::figure::picture_file::{picture_file, picture_file_of_several};
+use coretalk_report::html::page;
+use coretalk_report::input::{Drawing, ReportInput, ScaleChoice};
+use coretalk_report::picture::{Anchor, Medium, Shape, text_width};
+use coretalk_report::{By, Order, fmt};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+const DRAWING: Drawing =
+    Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed, cdf: None };
+
+fn input(report: &RunReport) -> ReportInput<'_> {
+    ReportInput::new(report, "k3f9", Identity::Hidden)
+}
+
+fn page_of(report: &RunReport) -> String {
+    page(&[input(report)], DRAWING).unwrap()
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+    text.split(open).skip(1).filter_map(|rest| Some(rest.split_once(close)?.0)).collect()
+}
+
+fn hostile() -> RunReport {
+    let evil = "</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[2J\"'&{script}";
+    let mut report = samples::desktop();
+    report.environment.label = Some(evil.into());
+    report.environment.cpu_model = Some(evil.into());
+    report.environment.notes.insert(evil.into(), evil.into());
+    report.doctor[0].text = evil.into();
+    report.doctor[0].fix = Some(evil.into());
+    report.header.tags = vec![evil.into()];
+    report.header.command = vec!["latency".into(), evil.into()];
+    *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(5, 1).unwrap() =
+        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of(evil)) };
+    report
+}
+
+/// 512 CPUs in 4 packages with home penalties, line spread and doubts.
+fn large() -> RunReport {
+    let cluster = |level, size: u32| {
+        (0..512 / size).map(move |group| samples::domain(level, size * group..size * (group + 1), group))
+    };
+    let domains: Vec<Domain> =
+        cluster(Level::L3, 8).chain(cluster(Level::Node, 128)).chain(cluster(Level::Package, 128)).collect();
+    let topology = Topology::new("0-511".parse().unwrap(), domains, BTreeMap::new());
+    let mut map = samples::map(512, |a, b| match (a / 8 == b / 8, a / 128 == b / 128) {
+        (true, _) => 20.0,
+        (_, true) => 120.0,
+        _ => 300.0,
+    });
+    for row in 0..512 {
+        for column in 0..row {
+            if let Some(Cell::Measured(value)) = map.cells.get_mut(row, column) {
+                value.home_penalty = Some(1.0 + (row * 7 + column) as f64 % 90.0 / 100.0);
+                value.line_spread = Some(1.0 + (row + column * 3) as f64 % 40.0 / 100.0);
+            }
+        }
+    }
+    samples::report(topology, vec![map], Some("large"))
+}
+
+#[test]
+fn every_sample_becomes_a_page_and_a_picture() {
+    for (name, report) in samples::all() {
+        let input = input(&report);
+        let page = page(std::slice::from_ref(&input), DRAWING).unwrap();
+        assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"), "{name}");
+        let picture = picture_file(&input, DRAWING).unwrap();
+        assert!(picture.to_svg(Medium::File).ends_with("</svg>"), "{name}");
+        assert!(picture.to_png().unwrap().starts_with(b"\x89PNG"), "{name}");
+    }
+}
+
+#[test]
+fn the_policy_allows_exactly_what_the_page_carries() {
+    let page = page_of(&samples::desktop());
+    let policy = between(&page, "Content-Security-Policy\" content=\"", "\"")[0];
+    let allowed: Vec<&str> = between(policy, "'sha256-", "'").into_iter().collect();
+    let style = between(&page, "<style>", "</style>");
+    let scripts = page.split("<script").skip(1).map(|rest| rest.split_once('>').unwrap().1);
+    let mut carried: Vec<&str> = scripts.map(|rest| rest.split_once("</script>").unwrap().0).collect();
+    assert_eq!((style.len(), carried.len()), (1, 3), "view, document, script");
+    carried.extend(style);
+    let hashes: Vec<String> =
+        carried.iter().map(|text| STANDARD.encode(Sha256::digest(text.as_bytes()))).collect();
+    assert_eq!(allowed.len(), hashes.len());
+    assert!(hashes.iter().all(|hash| allowed.contains(&hash.as_str())), "{policy}");
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
+}
+
+#[test]
+fn nothing_leaves_the_file() {
+    for (name, report) in samples::all() {
+        let page = page_of(&report);
+        let visible = page.split("<script").next().unwrap();
+        for link in between(visible, "href=\"", "\"") {
+            assert!(link.starts_with('#'), "{name}: {link}");
+        }
+        for word in [" src=", " style=\"", " onclick", " onload", "<link", "<iframe", "javascript:"] {
+            assert!(!visible.contains(word), "{name}: {word}");
+        }
+    }
+}
+
+#[test]
+fn hostile_names_are_text() {
+    let report = hostile();
+    let page = page_of(&report);
+    assert_eq!(page.matches("<script").count(), 3);
+    assert!(!page.contains("<img") && !page.contains('\u{202e}') | page.contains("\\u003c/script>"));
+    let visible = page.split("<script").next().unwrap();
+    assert!(!visible.contains('\u{202e}') && !visible.contains('\u{1b}'));
+    assert!(visible.contains("&lt;img src=x"), "it is shown as it stands");
+    let svg = picture_file(&input(&report), DRAWING).unwrap().to_svg(Medium::File);
+    assert!(!svg.contains("<img") && !svg.contains("<script") && !svg.contains('\u{202e}'), "{svg}");
+}
+
+#[test]
+fn the_data_are_those_of_the_export_up_to_64_cpus() {
+    for report in [samples::desktop(), samples::floating_guest(), hostile()] {
+        let page = page_of(&report);
+        let block = between(&page, "id=\"data-0\">", "</script>")[0];
+        let mut exported = Vec::new();
+        Document::from_report(&report, Identity::Hidden).write_to(&mut exported).unwrap();
+        let exported: serde_json::Value = serde_json::from_slice(&exported).unwrap();
+        assert_eq!(serde_json::from_str::<serde_json::Value>(block).unwrap(), exported);
+    }
+}
+
+#[test]
+fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
+    let report = large();
+    let page = page_of(&report);
+    let view: serde_json::Value =
+        serde_json::from_str(between(&page, "id=\"view\">", "</script>")[0]).unwrap();
+    let map = &view["runs"][0]["maps"][0];
+    let columns = &map["columns"];
+    assert_eq!(columns["cells"], 512 * 511 / 2);
+    let cell = |row: usize, column: usize| row * (row - 1) / 2 + column;
+    let Some(Cell::Measured(value)) = report.maps()[0].cells.get(300, 17) else { panic!("measured") };
+    const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    // Base-32 digits, lowest first, 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, …
+    let numbers = |name: &str| {
+        let digits = columns[name]["digits"].as_str().unwrap().chars().map(|c| LETTERS.find(c).unwrap());
+        let digits: Vec<usize> = digits.collect();
+        let numbers = digits.split_inclusive(|digit| *digit < 32);
+        numbers.map(|own| own.iter().rev().fold(0, |sum, digit| 32 * sum + digit % 32)).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("median").len(), 512 * 511 / 2);
+    let hundredths = |name: &str| {
+        let number = numbers(name)[cell(300, 17)];
+        assert_eq!(number % 2, 1, "known, and not below zero");
+        (number / 2) as f64 / 100.0
+    };
+    assert!((hundredths("median") - value.latency_ns.point).abs() < 0.0051);
+    assert!((hundredths("median") - hundredths("below") - value.latency_ns.low).abs() < 0.011);
+    assert!((hundredths("home_penalty") - value.home_penalty.unwrap()).abs() < 0.0051);
+    // Few distinct numbers of passes are encoded as one letter per cell.
+    let (of, letters) = (&columns["passes"]["of"], columns["passes"]["letters"].as_str().unwrap());
+    assert_eq!(letters.len(), 512 * 511 / 2);
+    let at = usize::from(letters.as_bytes()[cell(300, 17)] - b'A');
+    assert_eq!(of[at], value.passes);
+    assert_eq!(view["runs"][0]["exact"], false);
+    assert!(page.contains("rounded to 0.01 ns"));
+}
+
+#[test]
+fn files_stay_as_small_as_promised() {
+    let (small, many) = (page_of(&samples::floating_guest()).len(), page_of(&large()).len());
+    assert!(small <= 300_000, "{small} bytes for 2 CPUs");
+    assert!(many <= 4_000_000, "{many} bytes for 512 CPUs");
+    let large = large();
+    let picture = picture_file_of_several(&[input(&large)], DRAWING).unwrap();
+    let svg = picture.to_svg(Medium::File);
+    assert_eq!(svg.matches("<image").count(), 1, "one raster above 64 CPUs");
+    assert!(svg.len() < 500_000, "{}", svg.len());
+    let svg = picture_file(&input(&large), DRAWING).unwrap().to_svg(Medium::File);
+    assert!(
+        svg.contains("512 CPUs in 64 L3; each square is the median of the pairs between two of them"),
+        "{svg}"
+    );
+    assert!(svg.len() < 700_000, "{}", svg.len());
+}
+
+#[test]
+fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() {
+    let mut long = samples::desktop();
+    long.environment.cpu_model = Some("An Uncommonly Long Brand(R) of Processor(TM) ".repeat(4));
+    let mut unbroken = samples::desktop();
+    unbroken.environment.cpu_model = Some("X".repeat(200));
+    let more = [("long", long), ("unbroken", unbroken), ("large", large())];
+    for (name, report) in samples::all().into_iter().chain(more) {
+        let picture = picture_file(&input(&report), DRAWING).unwrap();
+        let png = picture.to_png().unwrap();
+        let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        // A picture of several comparisons is as tall as its tables.
+        let is_whole = name == "compared";
+        assert!(is_whole || (side(16), side(20)) == (1200, 630), "{name}");
+        let [width, bottom] = if is_whole { [picture.width, picture.height] } else { [600.0, 312.0] };
+        for shape in &picture.shapes {
+            let Shape::Text([x, y], anchor, style, text) = shape else { continue };
+            // Numbers in the cells of a map are for the picture in its full size.
+            let is_number = text.chars().all(|c| c.is_ascii_digit() || "!skM.-+".contains(c));
+            assert!(style.size >= if is_number { 4.5 } else { 8.5 }, "{name}: {text} in {}", style.size);
+            let wide = text_width(text, style.size, style.weight);
+            let left = match anchor {
+                Anchor::Start => *x,
+                Anchor::Middle => x - wide / 2.0,
+                Anchor::End => x - wide,
+            };
+            assert!(left >= 0.0 && left + wide <= width, "{name}: {text} from {left} to {}", left + wide);
+            assert!(*y >= 8.0 && *y <= bottom, "{name}: {text} at {y}");
+        }
+    }
+}
+
+#[test]
+fn private_facts_need_a_wish() {
+    let mut report = samples::desktop();
+    report.header.command =
+        vec!["latency".into(), "--store".into(), "/home/me/runs".into(), "--".into(), "secret".into()];
+    let hidden = page_of(&report);
+    for private in ["secret-host", "/home/me/", "secret"] {
+        assert!(!hidden.contains(private), "{private}");
+    }
+    let included = ReportInput::new(&report, "k3f9", Identity::Included);
+    assert!(page(&[included], DRAWING).unwrap().contains("secret-host"));
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes() {
+    let report = samples::epyc();
+    assert_eq!(page_of(&report), page_of(&report));
+    let png = || picture_file(&input(&report), DRAWING).unwrap().to_png();
+    assert_eq!(png(), png());
+}
+
+#[test]
+fn runs_without_values_are_said_to_be_so() {
+    let mut none = samples::desktop();
+    none.latency.as_mut().unwrap().result.maps.clear();
+    none.latency.as_mut().unwrap().result.ladder.clear();
+    assert!(page_of(&none).contains("This run has no map."));
+    assert_eq!(picture_file(&input(&none), DRAWING), None);
+
+    let mut missing = samples::laptop();
+    for row in 0..8 {
+        for column in 0..row {
+            *missing.latency.as_mut().unwrap().result.maps[0].cells.get_mut(row, column).unwrap() =
+                Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("no permission")) };
+        }
+    }
+    missing.latency.as_mut().unwrap().result.ladder.clear();
+    let page = page_of(&missing);
+    assert!(page.contains("28 pairs not measured: no permission"), "every reason is told");
+    let svg = picture_file(&input(&missing), DRAWING).unwrap().to_svg(Medium::File);
+    assert!(svg.contains("28 not measured (hatched)"));
+
+    let one = samples::report(Topology::flat("3".parse().unwrap()), vec![samples::map(1, |_, _| 0.0)], None);
+    assert!(page_of(&one).contains("No cell has a value"));
+}
+
+#[test]
+fn one_absurd_value_leaves_the_others_their_colours() {
+    let mut report = samples::laptop();
+    let plain = picture_file(&input(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(7, 2) {
+        value.latency_ns = samples::estimate(1e9, 0.1);
+    }
+    let absurd =
+        picture_file(&input(&report), Drawing { scale: ScaleChoice::Fit, by: By::Thread, ..DRAWING })
+            .unwrap();
+    let fills = |svg: &str| -> std::collections::BTreeSet<String> {
+        between(svg, "fill=\"#", "\"").into_iter().map(str::to_owned).collect()
+    };
+    let (plain, absurd) = (plain.to_svg(Medium::File), absurd.to_svg(Medium::File));
+    assert!(fills(&absurd).len() > 20 && fills(&plain).len() > 20);
+    assert!(absurd.contains("; above "), "the legend says that something lies beyond");
+}
+
+#[test]
+fn what_must_not_be_overlooked_is_marked() {
+    let mut incomplete = samples::desktop();
+    incomplete.header.complete = false;
+    incomplete.latency.as_mut().unwrap().result.complete = false;
+    let simulated = samples::laptop();
+    assert!(page_of(&incomplete).contains("<span>INCOMPLETE</span>"));
+    assert!(page_of(&simulated).contains("<span>SIMULATED</span>"));
+    let both = [input(&incomplete), input(&simulated)];
+    let page = page(&both, DRAWING).unwrap();
+    assert!(page.contains("Simulated and real machines are mixed here"));
+    assert!(page.contains("<span>INCOMPLETE</span>") && page.contains("<span>SIMULATED</span>"));
+    let svg = picture_file_of_several(&both, DRAWING).unwrap().to_svg(Medium::File);
+    assert!(svg.contains(">INCOMPLETE<") && svg.contains(">SIMULATED<"));
+}
+
+#[test]
+fn several_runs_share_a_table_of_machines_and_relations() {
+    let reports = [samples::desktop(), samples::laptop(), samples::epyc(), samples::mesh()];
+    let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+    let page = page(&inputs, DRAWING).unwrap();
+    assert!(page.contains("id=\"relations\"") && page.contains("id=\"data-3\""));
+    let ids: Vec<&str> = between(&page, "<section id=\"", "\"");
+    let unique: std::collections::BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), unique.len(), "{ids:?}");
+    let picture = picture_file_of_several(&inputs, DRAWING).unwrap();
+    assert!(picture.width > 1_200.0 && picture.height > 900.0, "three in a row, the fourth below");
+}
+
+/// The laptop with its first pair 20 % slower and one pair missing; also in cycles, because the clock may differ.
+fn altered() -> RunReport {
+    let mut report = samples::laptop();
+    let cells = &mut report.latency.as_mut().unwrap().result.maps[0].cells;
+    if let Some(Cell::Measured(value)) = cells.get_mut(1, 0) {
+        for estimate in [Some(&mut value.latency_ns), value.cycles.as_mut()].into_iter().flatten() {
+            (estimate.point, estimate.low, estimate.high) =
+                (1.2 * estimate.point, 1.2 * estimate.low, 1.2 * estimate.high);
+        }
+    }
+    *cells.get_mut(2, 0).unwrap() =
+        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("left out")) };
+    report
+}
+
+#[test]
+fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
+    let reports = [samples::laptop(), altered()];
+    let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+    let differing = Differing::of(&inputs).unwrap();
+    assert_eq!(differing.refusal(), None);
+    let maps = differing.maps();
+    let columns = &maps[0].columns;
+    let cell =
+        |row, column| columns.positions.iter().position(|position| *position == [row, column]).unwrap();
+    let (slower, missing, same) = (cell(1, 0), cell(2, 0), cell(3, 0));
+    assert!((columns.median[slower].unwrap() - 20.0).abs() < 0.01, "{:?}", columns.median[slower]);
+    let [low, high] = columns.interval[slower].unwrap();
+    assert!(low > 10.0 && high < 30.0, "{low} … {high}");
+    assert_eq!((maps[0].shown[slower], maps[0].verdicts[slower].as_str()), (true, "SLOWER"));
+    assert_eq!((columns.median[missing], maps[0].shown[missing]), (None, false));
+    assert_eq!(maps[0].verdicts[missing], "not compared, or not measured in both runs");
+    assert_eq!((columns.median[same], maps[0].shown[same]), (Some(0.0), false));
+    let page = page(&inputs, DRAWING).unwrap();
+    assert!(page.contains("<section id=\"difference\"") && page.contains("\"differences\":[{"));
+    let threads = Drawing { by: By::Thread, ..DRAWING };
+    let drawn = |inputs: &[ReportInput<'_>]| picture_file_of_several(inputs, threads).unwrap();
+    let svg = drawn(&inputs).to_svg(Medium::File);
+    assert!(svg.contains(">Difference: ") && svg.contains(">+20<"), "the third map and its one number");
+    let mirrored: Vec<ReportInput<'_>> = reports.iter().rev().map(input).collect();
+    assert!(drawn(&mirrored).to_svg(Medium::File).contains(">-17<"), "B is the second");
+}
+
+#[test]
+fn different_experiments_have_no_difference() {
+    let reports = [samples::desktop(), samples::laptop()];
+    let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+    let refusal = fmt::sentence(&Differing::of(&inputs).unwrap().refusal().unwrap());
+    assert!(refusal.contains("simulated (no and yes)"), "{refusal}");
+    let page = page(&inputs, DRAWING).unwrap();
+    assert!(page.contains("No difference is shown") && page.contains("\"differences\":[]"));
+    assert!(
+        !picture_file_of_several(&inputs, DRAWING).unwrap().to_svg(Medium::File).contains("Difference: ")
+    );
+    for count in [1, 3] {
+        let reports = vec![samples::desktop(); count];
+        let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+        assert!(Differing::of(&inputs).is_none(), "{count} runs");
+    }
+}
+
+#[test]
+fn sections_appear_only_where_there_is_something_to_say() {
+    let (tails, desktop, guest) =
+        (page_of(&samples::tails()), page_of(&samples::desktop()), page_of(&samples::floating_guest()));
+    for (page, id, there) in [
+        (&tails, "distributions", true),
+        (&desktop, "distributions", false),
+        (&guest, "states", true),
+        (&desktop, "states", false),
+        (&desktop, "maps", true),
+        (&guest, "maps", false),
+        (&guest, "data", true),
+        (&desktop, "placements", false),
+    ] {
+        assert_eq!(page.contains(&format!("<section id=\"{id}\"")), there, "{id}");
+    }
+}
