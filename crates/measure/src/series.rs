@@ -17,6 +17,7 @@ use coretalk_model::quantity::{Aggregate, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
+use strsim::osa_distance;
 
 /// A question to the machine, answered by trials. A probe lists its trials, performs one pass of a trial on real
 /// threads, and prices the same pass on a simulated machine. Each probe is one file under `probes/`, listed in
@@ -339,7 +340,7 @@ fn similar(nearest: Option<&str>) -> String {
 pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
     let typed = typed.to_lowercase();
     let few = typed.chars().count().max(3) / 3;
-    let near = names.iter().map(|name| (distance(&typed, name), *name)).min()?;
+    let near = names.iter().map(|name| (osa_distance(&typed, name), *name)).min()?;
     if near.0 <= few {
         return Some(near.1);
     }
@@ -349,7 +350,7 @@ pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
     let held = names.iter().filter(holds).min_by_key(|name| name.len().abs_diff(typed.len()));
     let of_a_word = |name: &&'static str| {
         let words = name.split('-').filter(|word| word.len() >= MIN_SHARED);
-        words.map(|word| distance(&typed, word)).min().filter(|&distance| distance <= few)
+        words.map(|word| osa_distance(&typed, word)).min().filter(|&distance| distance <= few)
     };
     let in_a_word = || names.iter().filter_map(|name| Some((of_a_word(name)?, name.len(), *name))).min();
     held.copied().or_else(|| in_a_word().map(|(.., name)| name))
@@ -357,21 +358,3 @@ pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
 
 /// Minimum shared letters: shorter sequences occur in many names by chance.
 const MIN_SHARED: usize = 3;
-
-/// Damerau (1964) distance: insertions, deletions, replacements and exchanges of neighbours, the usual slips of typing.
-fn distance(a: &str, b: &str) -> usize {
-    let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<char>>());
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut next = vec![i];
-        for j in 1..=b.len() {
-            let replaced = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let least = replaced.min(row[j] + 1).min(next[j - 1] + 1);
-            let exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            next.push(if exchanged { least.min(before[j - 2] + 1) } else { least });
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
-}
