@@ -1,4 +1,4 @@
-//! The kernels in which two CPUs take turns, each a [`HandOver`]: `cas`, `store`, `msg` and `ring`.
+//! The kernels in which two CPUs take turns, each a [`Handoff`]: `cas`, `store`, `msg` and `ring`.
 //!
 //! `cas`: both sides compare-exchange one line until the value matches. The headline, and the number in published
 //! tables. A failed compare-exchange still takes the line exclusively, so each hop is one transaction on every
@@ -19,7 +19,7 @@
 //! known to be free are used up. A hop waits for two lines in sequence, index and message; the lines that the partner
 //! takes back meanwhile are mostly hidden behind them.
 
-use super::ping_pong::{HandOver, Words, initiator, responder};
+use super::ping_pong::{Handoff, Words, initiator, responder};
 use crate::kernel::{Kernel, Spin};
 use crate::stage::{Guard, Halt, Line, wait_until};
 use crate::sync::AtomicU64;
@@ -47,7 +47,7 @@ pub static CAS_PAUSE: Kernel = Kernel::ping_pong(
 #[derive(Debug)]
 pub struct Cas<W>(PhantomData<W>);
 
-impl<W: WaitAction> HandOver for Cas<W> {
+impl<W: WaitAction> Handoff for Cas<W> {
     const LINES: usize = 1;
 
     type Ends<'a> = &'a AtomicU64;
@@ -95,7 +95,7 @@ pub static STORE_PAUSE: Kernel = Kernel::ping_pong(
 #[derive(Debug)]
 pub struct Store<W>(PhantomData<W>);
 
-impl<W: WaitAction> HandOver for Store<W> {
+impl<W: WaitAction> Handoff for Store<W> {
     const LINES: usize = 1;
 
     type Ends<'a> = &'a AtomicU64;
@@ -144,7 +144,7 @@ pub static MSG_PAUSE: Kernel = Kernel::ping_pong(
 #[derive(Debug)]
 pub struct Msg<W>(PhantomData<W>);
 
-impl<W: WaitAction> HandOver for Msg<W> {
+impl<W: WaitAction> Handoff for Msg<W> {
     const LINES: usize = 2;
 
     type Ends<'a> = Words<'a>;
@@ -223,7 +223,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-impl<W: WaitAction> HandOver for Ring<W> {
+impl<W: WaitAction> Handoff for Ring<W> {
     const LINES: usize = 2 * RING_LINES;
     type Ends<'a> = Ends<'a>;
 

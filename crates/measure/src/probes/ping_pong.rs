@@ -1,4 +1,4 @@
-//! The loops of all ping-pong kernels, which differ in their [`HandOver`].
+//! The loops of all ping-pong kernels, which differ in their [`Handoff`].
 //!
 //! ```text
 //! initiator   0→1 ──────── 2→3 ──────── 4→5 ─ … ─ sees 2n, leaves the line
@@ -28,7 +28,7 @@ pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
 pub(crate) const UNBROKEN: u64 = 1 << 12;
 
 /// The way to pass a turn to the partner. Types without values, so that each is compiled into loops of its own.
-pub trait HandOver {
+pub trait Handoff {
     /// Lines per place.
     const LINES: usize;
 
@@ -67,7 +67,7 @@ pub struct Words<'a> {
 ///
 /// # Errors
 /// The reason why it left early.
-pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+pub fn initiator<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
     let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
     match &mut stage.recorder {
@@ -118,7 +118,7 @@ pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
 ///
 /// # Errors
 /// The reason why it left early.
-pub fn responder<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+pub fn responder<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
     let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
     for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
@@ -147,7 +147,7 @@ pub(crate) fn saturated(ticks: u64) -> u32 {
 }
 
 #[inline(always)]
-fn initiate<H: HandOver>(
+fn initiate<H: Handoff>(
     ends: &mut H::Ends<'_>,
     first: u64,
     trips: u64,
@@ -168,7 +168,7 @@ fn initiate<H: HandOver>(
 }
 
 #[inline(always)]
-fn respond<H: HandOver>(ends: &mut H::Ends<'_>, trips: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+fn respond<H: Handoff>(ends: &mut H::Ends<'_>, trips: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     for trip in 0..trips {
         H::pass(ends, 2 * trip + 1, 2 * trip + 2, guard)?;
     }
