@@ -75,13 +75,13 @@ pub struct RoleContext<'a> {
     pub guard: &'a Guard<'a>,
     /// Whether another role has the same CPU.
     pub shared: bool,
-    line: &'a StartLine,
+    line: &'a SpinBarrier,
     executor: &'a dyn Executor,
 }
 
 /// A spinning barrier at which roles wait for each other before they begin.
 #[derive(Debug)]
-pub struct StartLine {
+pub struct SpinBarrier {
     arrived: AtomicU64,
     roles: u64,
 }
@@ -251,7 +251,7 @@ impl<'a> RoleContext<'a> {
         cpu: CpuId,
         guard: &'a Guard<'a>,
         shared: bool,
-        line: &'a StartLine,
+        line: &'a SpinBarrier,
         executor: &'a dyn Executor,
     ) -> RoleContext<'a> {
         RoleContext { number, cpu, guard, shared, line, executor }
@@ -339,10 +339,10 @@ impl<'a> RoleContext<'a> {
     }
 }
 
-impl StartLine {
+impl SpinBarrier {
     /// A barrier for this many roles.
-    pub fn new(roles: usize) -> StartLine {
-        StartLine { arrived: AtomicU64::new(0), roles: roles as u64 }
+    pub fn new(roles: usize) -> SpinBarrier {
+        SpinBarrier { arrived: AtomicU64::new(0), roles: roles as u64 }
     }
 
     fn arrive(&self) {

@@ -10,7 +10,7 @@ use crate::stage::{Guard, Halt};
 use crate::stop::Stop;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
-use crate::trial_context::{Executor, RoleContext, RoleOrder, StartLine, TrialContext};
+use crate::trial_context::{Executor, RoleContext, RoleOrder, SpinBarrier, TrialContext};
 use coretalk_model::series::{PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, CpuSet, Picos, TickRate, Topology, TrialFailure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl Executor for HostExecutor<'_> {
             deadline_ticks: counter::now_ticks() + self.rate.ticks(order.limit.ns()) as u64,
             now_ticks: counter::now_ticks,
         };
-        let line = StartLine::new(order.cpus.len());
+        let line = SpinBarrier::new(order.cpus.len());
         let left = Departures::default();
         let alone = order.cpus.iter().collect::<BTreeSet<_>>().len() == order.cpus.len();
         std::thread::scope(|scope| {
