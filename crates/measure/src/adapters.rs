@@ -12,6 +12,8 @@ pub mod sources;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod answer;
 #[cfg(all(target_os = "linux", not(miri)))]
+pub mod builder;
+#[cfg(all(target_os = "linux", not(miri)))]
 mod checks;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod child;
@@ -37,8 +39,6 @@ mod shares;
 mod strays;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tree;
-#[cfg(all(target_os = "linux", not(miri)))]
-pub mod workshop;
 
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;

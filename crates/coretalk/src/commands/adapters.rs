@@ -10,12 +10,12 @@ use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::{adapters, machine};
 use crate::run::signals;
 use coretalk_measure::Machine;
+use coretalk_measure::adapters::builder::AdapterBuilder;
 use coretalk_measure::adapters::catalogue::Recipe;
 use coretalk_measure::adapters::conformance::{self, CheckSettings};
 use coretalk_measure::adapters::found;
 use coretalk_measure::adapters::pins::Helpers;
 use coretalk_measure::adapters::process::{PATIENCE, StartSettings};
-use coretalk_measure::adapters::workshop::Workshop;
 use coretalk_measure::adapters::{Adapter, AdapterError, Offer, Payload};
 use coretalk_measure::host::command::watchdog::Watchdog;
 use coretalk_model::{CpuId, CpuSet};
@@ -42,7 +42,7 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
     let settings = adapters::settings()?;
     let start = start()?;
     let stop = signals::stop()?;
-    let workshop = Workshop {
+    let builder = AdapterBuilder {
         cache: &settings.cache,
         users: Some(&settings.users),
         allowed: &start.settings.allowed,
@@ -53,7 +53,7 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
     let mut building = |recipe: &Recipe| {
         remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
     };
-    let found = found::find_all(&settings.catalogue, &workshop, &start.settings, &mut building, &stop);
+    let found = found::find_all(&settings.catalogue, &builder, &start.settings, &mut building, &stop);
     if stop.is_raised() {
         return Err(Failure::Interrupted("interrupted; adapters that were built are kept".into()));
     }

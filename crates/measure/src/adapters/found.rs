@@ -1,10 +1,10 @@
 //! [`Found`]: availability of each adapter.
 
+use super::builder::{AdapterBuilder, Ready, Unready};
 use super::catalogue::{Catalogue, Origin, Recipe};
 use super::description::Description;
 use super::error::AdapterError;
 use super::process::{START, StartSettings, describe};
-use super::workshop::{Ready, Unready, Workshop};
 use crate::stop::Stop;
 use coretalk_model::TrialFailure;
 
@@ -75,14 +75,14 @@ impl Lacking {
 /// Prepares every adapter of a catalogue and asks for its description; calls `building` before each build.
 pub fn find_all(
     catalogue: &Catalogue,
-    workshop: &Workshop<'_>,
+    builder: &AdapterBuilder<'_>,
     start: &StartSettings,
     building: &mut dyn FnMut(&Recipe),
     stop: &Stop,
 ) -> Vec<Found> {
     let mut all = Vec::new();
     for recipe in catalogue.recipes() {
-        let outcome = find(recipe, workshop, start, building, stop);
+        let outcome = find(recipe, builder, start, building, stop);
         let is_interrupted = outcome.as_ref().is_err_and(Lacking::is_interrupted);
         all.push(Found { name: recipe.name.clone(), origin: recipe.origin, outcome });
         if is_interrupted {
@@ -98,12 +98,12 @@ pub fn find_all(
 /// [`Lacking`] with what is missing or failed.
 pub fn find(
     recipe: &Recipe,
-    workshop: &Workshop<'_>,
+    builder: &AdapterBuilder<'_>,
     start: &StartSettings,
     building: &mut dyn FnMut(&Recipe),
     stop: &Stop,
 ) -> Result<Offered, Lacking> {
-    let ready = workshop.ready(recipe, &mut || building(recipe), stop)?;
-    let description = describe(&ready.adapter, start, START.min(workshop.patience), stop)?;
+    let ready = builder.ready(recipe, &mut || building(recipe), stop)?;
+    let description = describe(&ready.adapter, start, START.min(builder.patience), stop)?;
     Ok(Offered { ready, description })
 }

@@ -1,5 +1,6 @@
 //! [`Runtimes`]: performs trials in other languages, with a pool of processes per adapter that start on first use.
 
+use super::builder::AdapterBuilder;
 use super::catalogue::Recipe;
 use super::description::lack_of_queue;
 use super::error::AdapterError;
@@ -9,7 +10,6 @@ use super::pins::Helpers;
 use super::pool::{Pool, PoolSettings, WARM_UP};
 use super::process::StartSettings;
 use super::protocol::{Kind, Operation, Request, RuntimeWork};
-use super::workshop::Workshop;
 use crate::host::command::watchdog::Watchdog;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -40,7 +40,7 @@ pub struct Shop<'a> {
     /// Build folder.
     pub cache: &'a Path,
     /// Time that each may take to print its version and then its description, where less than
-    /// [`VERSION_LIMIT`](super::workshop::VERSION_LIMIT) and [`START`](super::process::START).
+    /// [`VERSION_LIMIT`](super::builder::VERSION_LIMIT) and [`START`](super::process::START).
     pub patience: Duration,
 }
 
@@ -92,7 +92,7 @@ impl Runtimes {
     ) -> &Prepared {
         self.allowed = allowed.clone();
         let watchdog = self.watchdog.get_or_insert_with(Watchdog::start).as_ref();
-        let workshop = Workshop {
+        let builder = AdapterBuilder {
             cache: shop.cache,
             users: Some(shop.users),
             allowed: &self.allowed,
@@ -100,7 +100,7 @@ impl Runtimes {
             patience: shop.patience,
         };
         let start = StartSettings { allowed: allowed.clone(), guard: watchdog.map(guard) };
-        let prepare = || find(recipe, &workshop, &start, building, stop);
+        let prepare = || find(recipe, &builder, &start, building, stop);
         self.known.entry(recipe.name.clone()).or_insert_with(prepare)
     }
 

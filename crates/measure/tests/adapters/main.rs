@@ -5,11 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 #[cfg(target_os = "linux")]
+mod builder;
+#[cfg(target_os = "linux")]
 mod double;
 #[cfg(target_os = "linux")]
 mod misdeeds;
-#[cfg(target_os = "linux")]
-mod workshop;
 
 fn main() {
     #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! The error message for each misbehaviour, and that it leaves no process behind.
 
-use super::workshop;
+use super::builder;
 use coretalk_measure::Stop;
 use coretalk_measure::adapters::conformance::{CheckSettings, Conformance, check};
 use coretalk_measure::adapters::pins::Helpers;
@@ -27,15 +27,15 @@ pub fn run(words: &[String]) {
         ("a_request_to_end_ends_a_pass", a_request_to_end_ends_a_pass),
         (
             "what_is_built_is_kept_until_something_changes",
-            workshop::what_is_built_is_kept_until_something_changes,
+            builder::what_is_built_is_kept_until_something_changes,
         ),
         (
             "what_is_missing_or_fails_is_named_and_leaves_nothing",
-            workshop::what_is_missing_or_fails_is_named_and_leaves_nothing,
+            builder::what_is_missing_or_fails_is_named_and_leaves_nothing,
         ),
         (
             "a_list_says_what_each_offers_and_what_is_missing",
-            workshop::a_list_says_what_each_offers_and_what_is_missing,
+            builder::a_list_says_what_each_offers_and_what_is_missing,
         ),
     ];
     let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();

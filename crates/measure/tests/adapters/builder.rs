@@ -2,9 +2,9 @@
 
 use super::misdeeds::{adapter, start};
 use coretalk_measure::Stop;
+use coretalk_measure::adapters::builder::{AdapterBuilder, Ready, Unready};
 use coretalk_measure::adapters::catalogue::{Catalogue, Origin, Recipe};
 use coretalk_measure::adapters::found::find_all;
-use coretalk_measure::adapters::workshop::{Ready, Unready, Workshop};
 use coretalk_measure::host::affinity;
 use coretalk_model::CpuSet;
 use std::fs;
@@ -23,10 +23,15 @@ fn recipe(more: &str) -> Recipe {
 /// Prepares an adapter; returns whether that took a build.
 fn ready(recipe: &Recipe, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unready>, bool) {
     let (cache, users) = (folder.join("cache"), folder.join("users"));
-    let workshop =
-        Workshop { cache: &cache, users: Some(&users), allowed, watchdog: None, patience: Duration::MAX };
+    let builder = AdapterBuilder {
+        cache: &cache,
+        users: Some(&users),
+        allowed,
+        watchdog: None,
+        patience: Duration::MAX,
+    };
     let mut was_built = false;
-    let ready = workshop.ready(recipe, &mut || was_built = true, &Stop::new());
+    let ready = builder.ready(recipe, &mut || was_built = true, &Stop::new());
     (ready, was_built)
 }
 
@@ -74,7 +79,7 @@ pub fn what_is_missing_or_fails_is_named_and_leaves_nothing() {
 pub fn a_list_says_what_each_offers_and_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let start = start();
-    let workshop = Workshop {
+    let builder = AdapterBuilder {
         cache: folder.path(),
         users: None,
         allowed: &start.allowed,
@@ -86,7 +91,7 @@ pub fn a_list_says_what_each_offers_and_what_is_missing() {
         adapter("none").command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     catalogue.type_in("double", &command).unwrap();
     catalogue.type_in("echo", &["echo".to_owned()]).unwrap();
-    let found = find_all(&catalogue, &workshop, &start, &mut |_| (), &Stop::new());
+    let found = find_all(&catalogue, &builder, &start, &mut |_| (), &Stop::new());
     let offered = found[0].outcome.as_ref().unwrap();
     assert_eq!(offered.description.offers.len(), 8);
     let lacking = found[1].outcome.as_ref().unwrap_err().to_string();

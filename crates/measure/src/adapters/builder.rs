@@ -1,4 +1,4 @@
-//! [`Workshop`]: prepares adapters: checks their requirements and builds them in a cache directory.
+//! [`AdapterBuilder`]: prepares adapters: checks their requirements and builds them in a cache directory.
 
 use super::Adapter;
 use super::catalogue::{Origin, Places, Recipe};
@@ -22,7 +22,7 @@ const COMPLAINT: usize = 400;
 
 /// Environment for preparing adapters.
 #[derive(Debug, Clone, Copy)]
-pub struct Workshop<'a> {
+pub struct AdapterBuilder<'a> {
     /// Build folder; created if missing.
     pub cache: &'a Path,
     /// Folder of the user's list.
@@ -76,7 +76,7 @@ pub enum Unready {
     Interrupted,
 }
 
-impl Workshop<'_> {
+impl AdapterBuilder<'_> {
     /// Prepares an adapter; calls `building` before a build.
     ///
     /// # Errors
