@@ -4,7 +4,7 @@
 //! machines. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
 
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::adapters::catalogue::Recipe;
+use crate::adapters::catalogue::AdapterSpec;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::runtimes::{Prepared, Shop};
 use crate::counter;
@@ -102,9 +102,9 @@ pub trait Machine {
     #[cfg(all(target_os = "linux", not(miri)))]
     fn prepare_runtime(
         &mut self,
-        _recipe: &Recipe,
+        _recipe: &AdapterSpec,
         _shop: &Shop<'_>,
-        _building: &mut dyn FnMut(&Recipe),
+        _building: &mut dyn FnMut(&AdapterSpec),
         _stop: &Stop,
     ) -> Option<&Prepared> {
         None

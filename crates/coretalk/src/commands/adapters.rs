@@ -11,7 +11,7 @@ use crate::resolve::{adapters, machine};
 use crate::run::signals;
 use coretalk_measure::Machine;
 use coretalk_measure::adapters::builder::AdapterBuilder;
-use coretalk_measure::adapters::catalogue::Recipe;
+use coretalk_measure::adapters::catalogue::AdapterSpec;
 use coretalk_measure::adapters::conformance::{self, CheckSettings};
 use coretalk_measure::adapters::found;
 use coretalk_measure::adapters::pins::Helpers;
@@ -50,8 +50,8 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
         patience: Duration::MAX,
     };
     let verbosity = output::options(global).verbosity;
-    let mut building = |recipe: &Recipe| {
-        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
+    let mut building = |spec: &AdapterSpec| {
+        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", spec.name));
     };
     let found = found::find_all(&settings.catalogue, &builder, &start.settings, &mut building, &stop);
     if stop.is_raised() {

@@ -178,7 +178,7 @@ pub fn scenario(random: &mut Random) -> Vec<u8> {
 pub fn read_scenario(_: &Path, bytes: &[u8]) -> usize {
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let list = match Catalogue::parse(text, Origin::Users) {
-        Ok(catalogue) => format!("{:?}", catalogue.recipes()).len(),
+        Ok(catalogue) => format!("{:?}", catalogue.specs()).len(),
         Err(error) => error.to_string().len(),
     };
     match Scenario::from_toml(text) {

@@ -1,7 +1,7 @@
 //! [`AdapterBuilder`]: prepares adapters: checks their requirements and builds them in a cache directory.
 
 use super::Adapter;
-use super::catalogue::{Origin, Places, Recipe};
+use super::catalogue::{AdapterSpec, Origin, Places};
 use super::sources;
 use crate::host::command::watchdog::Watchdog;
 use crate::host::command::{Finished, Launch, Printed, RunFailure, run};
@@ -81,31 +81,35 @@ impl AdapterBuilder<'_> {
     ///
     /// # Errors
     /// [`Unready`] with what is missing or failed.
-    pub fn ready(&self, recipe: &Recipe, building: &mut dyn FnMut(), stop: &Stop) -> Result<Ready, Unready> {
-        let missing: Vec<String> = recipe.needs.iter().filter(|name| find(name).is_none()).cloned().collect();
+    pub fn ready(
+        &self,
+        spec: &AdapterSpec,
+        building: &mut dyn FnMut(),
+        stop: &Stop,
+    ) -> Result<Ready, Unready> {
+        let missing: Vec<String> = spec.needs.iter().filter(|name| find(name).is_none()).cloned().collect();
         if !missing.is_empty() {
             return Err(Unready::NotInstalled(missing));
         }
-        let version = self.version(recipe, stop)?;
-        let files = self.files(recipe)?;
-        let home =
-            self.cache.join(format!("{}-{:016x}", recipe.name, key(recipe, &files, version.as_deref())));
-        if !home.is_dir() && (recipe.origin == Origin::Ours || !recipe.build.is_empty()) {
-            if !recipe.build.is_empty() {
+        let version = self.version(spec, stop)?;
+        let files = self.files(spec)?;
+        let home = self.cache.join(format!("{}-{:016x}", spec.name, key(spec, &files, version.as_deref())));
+        if !home.is_dir() && (spec.origin == Origin::Ours || !spec.build.is_empty()) {
+            if !spec.build.is_empty() {
                 building();
             }
-            self.build(recipe, &files, &home, stop)?;
+            self.build(spec, &files, &home, stop)?;
         }
-        Ok(Ready { adapter: self.with_places(recipe, &home, |places| recipe.adapter(places)), version })
+        Ok(Ready { adapter: self.with_places(spec, &home, |places| spec.adapter(places)), version })
     }
 
-    fn version(&self, recipe: &Recipe, stop: &Stop) -> Result<Option<String>, Unready> {
-        if recipe.version.is_empty() {
+    fn version(&self, spec: &AdapterSpec, stop: &Stop) -> Result<Option<String>, Unready> {
+        if spec.version.is_empty() {
             return Ok(None);
         }
-        let command = self.with_places(recipe, self.cache, |places| Recipe::filled(&recipe.version, places));
+        let command = self.with_places(spec, self.cache, |places| AdapterSpec::filled(&spec.version, places));
         let limit = VERSION_LIMIT.min(self.patience);
-        let finished = self.command(recipe, &command, self.cache, limit, stop)?;
+        let finished = self.command(spec, &command, self.cache, limit, stop)?;
         // Old versions of Java print it to standard error.
         let said = [finished.stdout.cut(COMPLAINT), finished.stderr.cut(COMPLAINT)];
         Ok(said
@@ -116,9 +120,9 @@ impl AdapterBuilder<'_> {
             .map(str::to_owned))
     }
 
-    fn files(&self, recipe: &Recipe) -> Result<Vec<(String, Vec<u8>)>, Unready> {
+    fn files(&self, spec: &AdapterSpec) -> Result<Vec<(String, Vec<u8>)>, Unready> {
         let of = |name: &String| {
-            let bytes = match recipe.origin {
+            let bytes = match spec.origin {
                 Origin::Ours => {
                     let known = sources::FILES.iter().find(|(known, _)| known == name);
                     known
@@ -130,7 +134,7 @@ impl AdapterBuilder<'_> {
             let path = self.users_folder().join(name);
             Ok((name.clone(), bytes.map_err(|source| Unready::File { what: "read", path, source })?))
         };
-        recipe.files.iter().map(of).collect()
+        spec.files.iter().map(of).collect()
     }
 
     fn users_folder(&self) -> &Path {
@@ -140,13 +144,13 @@ impl AdapterBuilder<'_> {
     /// Builds in a temporary folder and renames it on success: an aborted build is never used.
     fn build(
         &self,
-        recipe: &Recipe,
+        spec: &AdapterSpec,
         files: &[(String, Vec<u8>)],
         home: &Path,
         stop: &Stop,
     ) -> Result<(), Unready> {
         let fresh = home.with_extension(format!("new-{}", std::process::id()));
-        let built = self.build_in(recipe, files, &fresh, stop);
+        let built = self.build_in(spec, files, &fresh, stop);
         let built = built.and_then(|()| match fs::rename(&fresh, home) {
             // Another process built it first.
             Err(_) if home.is_dir() => Ok(()),
@@ -158,7 +162,7 @@ impl AdapterBuilder<'_> {
 
     fn build_in(
         &self,
-        recipe: &Recipe,
+        spec: &AdapterSpec,
         files: &[(String, Vec<u8>)],
         home: &Path,
         stop: &Stop,
@@ -173,21 +177,21 @@ impl AdapterBuilder<'_> {
             path: out.clone(),
             source,
         })?;
-        if recipe.origin == Origin::Ours {
+        if spec.origin == Origin::Ours {
             for (name, bytes) in files {
                 write(&home.join(SOURCE).join(name), bytes)?;
             }
         }
-        for words in &recipe.build {
-            let command = self.with_places(recipe, home, |places| Recipe::filled(words, places));
-            self.command(recipe, &command, home, BUILD_LIMIT, stop)?;
+        for words in &spec.build {
+            let command = self.with_places(spec, home, |places| AdapterSpec::filled(words, places));
+            self.command(spec, &command, home, BUILD_LIMIT, stop)?;
         }
         Ok(())
     }
 
     /// Calls `use_them` with the placeholders for an adapter that is built in `home`.
-    fn with_places<R>(&self, recipe: &Recipe, home: &Path, use_them: impl Fn(&Places<'_>) -> R) -> R {
-        let source = match recipe.origin {
+    fn with_places<R>(&self, spec: &AdapterSpec, home: &Path, use_them: impl Fn(&Places<'_>) -> R) -> R {
+        let source = match spec.origin {
             Origin::Ours => home.join(SOURCE),
             Origin::Users | Origin::Typed => self.users_folder().to_owned(),
         };
@@ -198,7 +202,7 @@ impl AdapterBuilder<'_> {
 
     fn command(
         &self,
-        recipe: &Recipe,
+        spec: &AdapterSpec,
         words: &[String],
         home: &Path,
         limit: Duration,
@@ -211,7 +215,7 @@ impl AdapterBuilder<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(failed("is empty".to_owned(), String::new()));
         };
-        let environment = self.with_places(recipe, home, |places| recipe.variables(places));
+        let environment = self.with_places(spec, home, |places| spec.variables(places));
         let launch = Launch {
             program,
             arguments,
@@ -256,9 +260,9 @@ fn complaint(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
-/// Hash of everything that determines a build: recipe, files and compiler version.
-fn key(recipe: &Recipe, files: &[(String, Vec<u8>)], version: Option<&str>) -> u64 {
-    let mut text = format!("{recipe:?}\n{version:?}\n").into_bytes();
+/// Hash of everything that determines a build: spec, files and compiler version.
+fn key(spec: &AdapterSpec, files: &[(String, Vec<u8>)], version: Option<&str>) -> u64 {
+    let mut text = format!("{spec:?}\n{version:?}\n").into_bytes();
     for (name, bytes) in files {
         text.extend_from_slice(format!("{name} {}\n", bytes.len()).as_bytes());
         text.extend_from_slice(bytes);

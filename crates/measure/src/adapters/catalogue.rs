@@ -9,14 +9,14 @@ use std::ffi::OsString;
 /// Contents of `adapters.toml`: one `[[adapter]]` table each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
-    recipes: Vec<Recipe>,
+    specs: Vec<AdapterSpec>,
 }
 
 /// How an adapter is built and started, without a shell. Placeholders: `{source}` is the folder of its files, `{out}`
 /// the build folder, `{cpus}` the number of CPUs that it may use.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recipe {
+pub struct AdapterSpec {
     /// Prefix before the colon of the names that it offers: `java`.
     pub name: String,
     /// Required programs.
@@ -36,7 +36,7 @@ pub struct Recipe {
     /// Environment variables of all these commands.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Where the recipe comes from.
+    /// Where the spec comes from.
     #[serde(skip, default)]
     pub origin: Origin,
 }
@@ -57,7 +57,7 @@ pub enum Origin {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default, rename = "adapter")]
-    adapters: Vec<Recipe>,
+    adapters: Vec<AdapterSpec>,
 }
 
 /// Why a list of adapters is invalid.
@@ -105,11 +105,11 @@ impl Catalogue {
             }
         })?;
         let mut catalogue = Catalogue::default();
-        for recipe in file.adapters {
-            if catalogue.find(&recipe.name).is_some() {
-                return Err(CatalogueError::Twice(recipe.name));
+        for spec in file.adapters {
+            if catalogue.find(&spec.name).is_some() {
+                return Err(CatalogueError::Twice(spec.name));
             }
-            catalogue.put(Recipe { origin, ..recipe })?;
+            catalogue.put(AdapterSpec { origin, ..spec })?;
         }
         Ok(catalogue)
     }
@@ -119,7 +119,7 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError`] for an invalid name or an empty command.
     pub fn type_in(&mut self, name: &str, words: &[String]) -> Result<(), CatalogueError> {
-        self.put(Recipe {
+        self.put(AdapterSpec {
             name: name.to_owned(),
             needs: Vec::new(),
             files: Vec::new(),
@@ -136,32 +136,32 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError`]; never for a list returned by `Catalogue::parse`.
     pub fn add(&mut self, other: Catalogue) -> Result<(), CatalogueError> {
-        other.recipes.into_iter().try_for_each(|recipe| self.put(recipe))
+        other.specs.into_iter().try_for_each(|spec| self.put(spec))
     }
 
-    fn put(&mut self, recipe: Recipe) -> Result<(), CatalogueError> {
-        let name = &recipe.name;
+    fn put(&mut self, spec: AdapterSpec) -> Result<(), CatalogueError> {
+        let name = &spec.name;
         if !External::is_runtime(name) {
             return Err(CatalogueError::Name(name.clone()));
         }
-        if recipe.run.is_empty() {
+        if spec.run.is_empty() {
             return Err(CatalogueError::NoRun(name.clone()));
         }
-        match self.recipes.iter_mut().find(|known| known.name == recipe.name) {
-            Some(known) => *known = recipe,
-            None => self.recipes.push(recipe),
+        match self.specs.iter_mut().find(|known| known.name == spec.name) {
+            Some(known) => *known = spec,
+            None => self.specs.push(spec),
         }
         Ok(())
     }
 
     /// Returns the adapter called `name`.
-    pub fn find(&self, name: &str) -> Option<&Recipe> {
-        self.recipes.iter().find(|recipe| recipe.name == name)
+    pub fn find(&self, name: &str) -> Option<&AdapterSpec> {
+        self.specs.iter().find(|spec| spec.name == name)
     }
 
     /// All adapters in the order in which they were added.
-    pub fn recipes(&self) -> &[Recipe] {
-        &self.recipes
+    pub fn specs(&self) -> &[AdapterSpec] {
+        &self.specs
     }
 }
 
@@ -176,7 +176,7 @@ pub struct Places<'a> {
     pub cpus: usize,
 }
 
-impl Recipe {
+impl AdapterSpec {
     /// Replaces the placeholders in `words`.
     pub fn filled(words: &[String], places: &Places<'_>) -> Vec<String> {
         words.iter().map(|word| fill(word, places)).collect()
@@ -187,9 +187,9 @@ impl Recipe {
         self.environment.iter().map(|(name, value)| (name.clone(), fill(value, places))).collect()
     }
 
-    /// The adapter that the recipe describes, once built.
+    /// The adapter that the spec describes, once built.
     pub fn adapter(&self, places: &Places<'_>) -> Adapter {
-        let command = Recipe::filled(&self.run, places).into_iter().map(OsString::from).collect();
+        let command = AdapterSpec::filled(&self.run, places).into_iter().map(OsString::from).collect();
         Adapter { name: self.name.clone(), command, environment: self.variables(places) }
     }
 }
@@ -211,10 +211,13 @@ mod tests {
     #[test]
     fn words_of_a_recipe_are_filled_in() {
         let catalogue = Catalogue::parse(JAVA, Origin::Ours).unwrap();
-        let recipe = catalogue.find("java").unwrap();
+        let spec = catalogue.find("java").unwrap();
         let places = Places { source: "/s", out: "/o", cpus: 4 };
-        assert_eq!(Recipe::filled(&recipe.build[0], &places), ["javac", "-d", "/o", "/s/java/Adapter.java"]);
-        let adapter = recipe.adapter(&places);
+        assert_eq!(
+            AdapterSpec::filled(&spec.build[0], &places),
+            ["javac", "-d", "/o", "/s/java/Adapter.java"]
+        );
+        let adapter = spec.adapter(&places);
         assert_eq!(adapter.command, ["java", "-XX:ActiveProcessorCount=4", "-cp", "/o", "Adapter"]);
         assert_eq!(adapter.environment, [("A".to_owned(), "4".to_owned())]);
     }
@@ -226,7 +229,7 @@ mod tests {
         catalogue.add(Catalogue::parse(own, Origin::Users).unwrap()).unwrap();
         catalogue.type_in("lua", &["./fast".to_owned()]).unwrap();
         let origins: Vec<_> =
-            catalogue.recipes().iter().map(|recipe| (recipe.name.as_str(), recipe.origin)).collect();
+            catalogue.specs().iter().map(|spec| (spec.name.as_str(), spec.origin)).collect();
         assert_eq!(origins, [("java", Origin::Users), ("lua", Origin::Typed)]);
     }
 

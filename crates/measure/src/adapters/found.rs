@@ -1,7 +1,7 @@
 //! [`Found`]: availability of each adapter.
 
 use super::builder::{AdapterBuilder, Ready, Unready};
-use super::catalogue::{Catalogue, Origin, Recipe};
+use super::catalogue::{AdapterSpec, Catalogue, Origin};
 use super::description::Description;
 use super::error::AdapterError;
 use super::process::{START, StartSettings, describe};
@@ -77,14 +77,14 @@ pub fn find_all(
     catalogue: &Catalogue,
     builder: &AdapterBuilder<'_>,
     start: &StartSettings,
-    building: &mut dyn FnMut(&Recipe),
+    building: &mut dyn FnMut(&AdapterSpec),
     stop: &Stop,
 ) -> Vec<Found> {
     let mut all = Vec::new();
-    for recipe in catalogue.recipes() {
-        let outcome = find(recipe, builder, start, building, stop);
+    for spec in catalogue.specs() {
+        let outcome = find(spec, builder, start, building, stop);
         let is_interrupted = outcome.as_ref().is_err_and(Lacking::is_interrupted);
-        all.push(Found { name: recipe.name.clone(), origin: recipe.origin, outcome });
+        all.push(Found { name: spec.name.clone(), origin: spec.origin, outcome });
         if is_interrupted {
             break;
         }
@@ -97,13 +97,13 @@ pub fn find_all(
 /// # Errors
 /// [`Lacking`] with what is missing or failed.
 pub fn find(
-    recipe: &Recipe,
+    spec: &AdapterSpec,
     builder: &AdapterBuilder<'_>,
     start: &StartSettings,
-    building: &mut dyn FnMut(&Recipe),
+    building: &mut dyn FnMut(&AdapterSpec),
     stop: &Stop,
 ) -> Result<Offered, Lacking> {
-    let ready = builder.ready(recipe, &mut || building(recipe), stop)?;
+    let ready = builder.ready(spec, &mut || building(spec), stop)?;
     let description = describe(&ready.adapter, start, START.min(builder.patience), stop)?;
     Ok(Offered { ready, description })
 }

@@ -1,7 +1,7 @@
 //! [`Runtimes`]: performs trials in other languages, with a pool of processes per adapter that start on first use.
 
 use super::builder::AdapterBuilder;
-use super::catalogue::Recipe;
+use super::catalogue::AdapterSpec;
 use super::description::lack_of_queue;
 use super::error::AdapterError;
 use super::found::{Lacking, Offered, find};
@@ -84,10 +84,10 @@ impl Runtimes {
     /// Checks the requirements of an adapter, builds it if necessary and asks for its offer; only once.
     pub fn prepare(
         &mut self,
-        recipe: &Recipe,
+        spec: &AdapterSpec,
         shop: &Shop<'_>,
         allowed: &CpuSet,
-        building: &mut dyn FnMut(&Recipe),
+        building: &mut dyn FnMut(&AdapterSpec),
         stop: &Stop,
     ) -> &Prepared {
         self.allowed = allowed.clone();
@@ -100,8 +100,8 @@ impl Runtimes {
             patience: shop.patience,
         };
         let start = StartSettings { allowed: allowed.clone(), guard: watchdog.map(guard) };
-        let prepare = || find(recipe, &builder, &start, building, stop);
-        self.known.entry(recipe.name.clone()).or_insert_with(prepare)
+        let prepare = || find(spec, &builder, &start, building, stop);
+        self.known.entry(spec.name.clone()).or_insert_with(prepare)
     }
 
     /// Why the adapter cannot perform a trial; `None` if it can, or if its offer is unknown.

@@ -52,13 +52,13 @@ mod tests {
     fn simulated_machines_perform_what_the_adapters_offer_and_nothing_else() {
         let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
         let mut offered = BTreeSet::new();
-        for recipe in catalogue.recipes() {
-            let file = |(name, text): &(&str, &'static str)| (recipe.files[0] == *name).then_some(*text);
+        for spec in catalogue.specs() {
+            let file = |(name, text): &(&str, &'static str)| (spec.files[0] == *name).then_some(*text);
             let source = FILES.iter().find_map(file).unwrap();
             for Offer { kind, name, mut payloads, capacities } in described(source) {
                 payloads.sort();
                 let places = [*capacities.start(), *capacities.end()];
-                offered.insert((kind, format!("{}:{name}", recipe.name), payloads, places));
+                offered.insert((kind, format!("{}:{name}", spec.name), payloads, places));
             }
         }
         let mut simulated = BTreeSet::new();
@@ -80,9 +80,9 @@ mod tests {
     fn every_file_that_the_list_names_is_part_of_the_program() {
         let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
         let named: BTreeSet<&str> =
-            catalogue.recipes().iter().flat_map(|recipe| &recipe.files).map(String::as_str).collect();
+            catalogue.specs().iter().flat_map(|spec| &spec.files).map(String::as_str).collect();
         let held: BTreeSet<&str> = FILES.iter().map(|(name, _)| *name).collect();
         assert_eq!(named, held);
-        assert_eq!(catalogue.recipes().len(), 7);
+        assert_eq!(catalogue.specs().len(), 7);
     }
 }

@@ -14,7 +14,7 @@ use super::surroundings;
 use super::work::Runner;
 use super::worker::Worker;
 use super::workers::{CoordinatorMask, Workers};
-use crate::adapters::catalogue::Recipe;
+use crate::adapters::catalogue::AdapterSpec;
 use crate::adapters::pass::RoleAccount;
 use crate::adapters::runtimes::{Prepared, Runtimes, Shop};
 use crate::machine::{
@@ -434,14 +434,14 @@ impl Machine for HostMachine {
 
     fn prepare_runtime(
         &mut self,
-        recipe: &Recipe,
+        recipe: &AdapterSpec,
         shop: &Shop<'_>,
-        building: &mut dyn FnMut(&Recipe),
+        building: &mut dyn FnMut(&AdapterSpec),
         stop: &Stop,
     ) -> Option<&Prepared> {
         let allowed = self.allowance.mask.intersection(&self.usable());
         let (began, mut was_built) = (self.now(), false);
-        let mut building = |recipe: &Recipe| {
+        let mut building = |recipe: &AdapterSpec| {
             was_built = true;
             building(recipe);
         };

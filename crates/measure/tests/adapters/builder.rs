@@ -3,7 +3,7 @@
 use super::misdeeds::{adapter, start};
 use coretalk_measure::Stop;
 use coretalk_measure::adapters::builder::{AdapterBuilder, Ready, Unready};
-use coretalk_measure::adapters::catalogue::{Catalogue, Origin, Recipe};
+use coretalk_measure::adapters::catalogue::{AdapterSpec, Catalogue, Origin};
 use coretalk_measure::adapters::found::find_all;
 use coretalk_measure::host::affinity;
 use coretalk_model::CpuSet;
@@ -12,16 +12,16 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A list of one adapter, which is this program, with additional requirements.
-fn recipe(more: &str) -> Recipe {
+fn spec(more: &str) -> AdapterSpec {
     let [program, word, misdeed] = &adapter("none").command[..] else { unreachable!("three words") };
     let [program, word, misdeed] = [program, word, misdeed].map(|word| word.to_string_lossy());
     let text =
         format!("[[adapter]]\nname = \"own\"\nrun = [\"{program}\", \"{word}\", \"{misdeed}\"]\n{more}\n");
-    Catalogue::parse(&text, Origin::Users).unwrap().recipes()[0].clone()
+    Catalogue::parse(&text, Origin::Users).unwrap().specs()[0].clone()
 }
 
 /// Prepares an adapter; returns whether that took a build.
-fn ready(recipe: &Recipe, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unready>, bool) {
+fn ready(spec: &AdapterSpec, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unready>, bool) {
     let (cache, users) = (folder.join("cache"), folder.join("users"));
     let builder = AdapterBuilder {
         cache: &cache,
@@ -31,7 +31,7 @@ fn ready(recipe: &Recipe, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unr
         patience: Duration::MAX,
     };
     let mut was_built = false;
-    let ready = builder.ready(recipe, &mut || was_built = true, &Stop::new());
+    let ready = builder.ready(spec, &mut || was_built = true, &Stop::new());
     (ready, was_built)
 }
 
@@ -40,13 +40,13 @@ pub fn what_is_built_is_kept_until_something_changes() {
     let (allowed, users) = (affinity::current_mask().unwrap(), folder.path().join("users"));
     fs::create_dir_all(&users).unwrap();
     let source = users.join("a.txt");
-    let recipe = recipe(
+    let spec = spec(
         "needs = [\"sh\"]\nfiles = [\"a.txt\"]\nversion = [\"sh\", \"-c\", \"echo; echo maker 1.0\"]\n\
          build = [[\"cp\", \"{source}/a.txt\", \"{out}/b.txt\"]]\nenvironment = { WHERE = \"{out}/b.txt\" }",
     );
     for (text, builds) in [("one", true), ("one", false), ("two", true), ("one", false)] {
         fs::write(&source, text).unwrap();
-        let (ready, was_built) = ready(&recipe, folder.path(), &allowed);
+        let (ready, was_built) = ready(&spec, folder.path(), &allowed);
         let ready = ready.unwrap();
         assert_eq!((ready.version.as_deref(), was_built), (Some("maker 1.0"), builds), "{text}");
         assert_eq!(fs::read_to_string(&ready.adapter.environment[0].1).unwrap(), text);
@@ -68,7 +68,7 @@ pub fn what_is_missing_or_fails_is_named_and_leaves_nothing() {
         ("build = [[\"no-such-compiler\"]]", "`no-such-compiler` could not be started"),
         ("files = [\"a.c\"]\nbuild = [[\"true\"]]", "failed to read "),
     ] {
-        let (ready, _) = ready(&recipe(more), folder.path(), &allowed);
+        let (ready, _) = ready(&spec(more), folder.path(), &allowed);
         let error = ready.unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::resolve::adapters::{self, AdapterSettings};
 use crate::resolve::output::{Verbosity, remark};
 use coretalk_measure::adapters::Description;
-use coretalk_measure::adapters::catalogue::{Catalogue, Recipe};
+use coretalk_measure::adapters::catalogue::{AdapterSpec, Catalogue};
 use coretalk_measure::adapters::runtimes::Shop;
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::Picos;
@@ -31,19 +31,19 @@ pub(super) fn prepare(
             .type_in(&name, &words)
             .map_err(|error| Failure::Usage(format!("--adapter {line}: failed to {error}")))?;
     }
-    let mut building = |recipe: &Recipe| {
-        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
+    let mut building = |spec: &AdapterSpec| {
+        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", spec.name));
     };
     let (mut notices, mut is_any_ready) = (Vec::new(), false);
     let mut runtimes: Vec<&str> = externals.iter().map(|external| external.runtime.as_str()).collect();
     runtimes.dedup();
     for runtime in runtimes {
-        let recipe = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
+        let spec = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
         // An adapter that does not answer leaves time for the others.
         let patience =
             Duration::from_millis(Picos((budget - machine.preparing()).0 / 4).duration().as_millis() as u64);
         let shop = Shop { users: &users, cache: &cache, patience };
-        match machine.prepare_runtime(recipe, &shop, &mut building, stop) {
+        match machine.prepare_runtime(spec, &shop, &mut building, stop) {
             None => {}
             Some(Ok(offered)) => {
                 check(runtime, &offered.description, trials, options)?;
@@ -66,7 +66,7 @@ pub(super) fn prepare(
 }
 
 fn no_adapter(runtime: &str, catalogue: &Catalogue) -> Failure {
-    let known: Vec<&str> = catalogue.recipes().iter().map(|recipe| recipe.name.as_str()).collect();
+    let known: Vec<&str> = catalogue.specs().iter().map(|spec| spec.name.as_str()).collect();
     Failure::Usage(format!(
         "there is no adapter `{runtime}` (known: {}); name its program with --adapter {runtime}=COMMAND",
         known.join(", ")
