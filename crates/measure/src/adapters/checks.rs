@@ -51,7 +51,7 @@ pub(super) struct Evidence {
     pub(super) own_delay: u64,
 }
 
-pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) -> Result<Pass, AdapterError> {
+pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -> Result<Pass, AdapterError> {
     let missing = |missing| AdapterError::Incomplete { missing };
     let (ns, arrived) = answer.ns.ok_or_else(|| missing("`ns`"))?;
     let count = answer.count.ok_or_else(|| missing("`count`"))?;
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn what_agrees_is_believed() {
         let evidence = evidence(50, 0, 0);
-        let pass = believe(&request(), answer(99_000_000, PASSED, &evidence), &evidence).unwrap();
+        let pass = validate(&request(), answer(99_000_000, PASSED, &evidence), &evidence).unwrap();
         assert_eq!((pass.count, pass.ns, pass.outside, pass.flags), (5, 99_000_000, Some(0.0), Flags::NONE));
         assert_eq!(pass.roles[0].cpu_ns, Some(50_000_000));
         assert_eq!(pass.events, None);
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn work_of_others_is_counted_and_told() {
         let of = |evidence: &Evidence| {
-            believe(&request(), answer(99_000_000, PASSED, evidence), evidence).unwrap()
+            validate(&request(), answer(99_000_000, PASSED, evidence), evidence).unwrap()
         };
         let some = of(&evidence(40, 20, 0));
         assert!((some.outside.unwrap() - 0.2).abs() < 1e-9 && some.late == Some(0.0));
@@ -346,7 +346,7 @@ mod tests {
             {
                 answer.take(&line, now).unwrap();
             }
-            if let Ok(pass) = believe(&request, answer, &evidence) {
+            if let Ok(pass) = validate(&request, answer, &evidence) {
                 assert_eq!(pass.ns, 99_000_000, "{event_ns}");
                 let _ = pass.observed();
             }
@@ -359,7 +359,7 @@ mod tests {
         let said = |change: &dyn Fn(&mut Answer)| {
             let mut answer = answer(99_000_000, PASSED, &evidence);
             change(&mut answer);
-            believe(&request(), answer, &evidence).unwrap_err().to_string()
+            validate(&request(), answer, &evidence).unwrap_err().to_string()
         };
         assert_eq!(said(&|answer| answer.ns = None), "`done` came without `ns`");
         assert!(said(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
@@ -379,7 +379,7 @@ mod tests {
             let mut answer = answer(ns, Duration::from_nanos(ns), &evidence);
             (answer.count, answer.sum) = (Some(request.count), Some(request.sum()));
             (answer.events, answer.events_ns) = times(request.count, events_ns);
-            believe(request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+            validate(request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
         };
         let wait = Request { events: Events::Each, count: 100, ..request() };
         assert_eq!(answered(&wait, 99_000_000, 90_000_000), Ok(()));
@@ -391,7 +391,7 @@ mod tests {
         (answer.count, answer.sum) = (Some(100), Some(wait.sum()));
         (answer.events, answer.events_ns) = times(100, 1_000_000);
         assert!(answered(&wait, 99_000_000, 1_000_000).is_err());
-        assert!(believe(&wait, answer, &delayed).is_ok(), "its role 0 had no CPU between two operations");
+        assert!(validate(&wait, answer, &delayed).is_ok(), "its role 0 had no CPU between two operations");
         // 100 gaps of about 1 ms and 100 wake-ups of 50 µs.
         let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait };
         let gaps_ns = wake.gaps_ns();
@@ -422,7 +422,7 @@ mod tests {
             ] {
                 answer.take(&line, evidence.began).unwrap();
             }
-            believe(&request, answer, &evidence).map_err(|error| error.to_string())
+            validate(&request, answer, &evidence).map_err(|error| error.to_string())
         };
         let pass = believed(400_000, 700_000, 100).unwrap();
         assert!((pass.outside.unwrap() - 25.0 / 95.0).abs() < 1e-9 && pass.late == Some(0.0), "{pass:?}");
@@ -444,7 +444,7 @@ mod tests {
             let mut answer = answer(99_000_000, PASSED, &evidence);
             let request = Request { count, ..request() };
             (answer.count, answer.sum) = (Some(count), Some(request.sum()));
-            believe(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+            validate(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
         };
         let said =
             "role 1, thread 3, used 0 ns of CPU time for 200000 operations: it did not do its part of them";
@@ -466,7 +466,7 @@ mod tests {
             }
             let request = Request { events, count: 100, ..request() };
             (answer.count, answer.sum) = (Some(100), Some(request.sum()));
-            believe(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+            validate(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
         };
         for clock in ["0", "21", "20.5", "400"] {
             assert_eq!(noted(clock, Events::Each), Ok(()), "{clock}");
@@ -508,11 +508,11 @@ mod tests {
             evidence.after.threads.get_mut(&role).unwrap().run_delay_ns = Some(50_000_000);
         }
         let shared = Request { cpus: vec![CpuId(0); 2], ..request() };
-        assert!(believe(&shared, answer(40_000_000, PASSED, &evidence), &evidence).is_err());
-        assert!(believe(&shared, answer(60_000_000, PASSED, &evidence), &evidence).is_ok());
+        assert!(validate(&shared, answer(40_000_000, PASSED, &evidence), &evidence).is_err());
+        assert!(validate(&shared, answer(60_000_000, PASSED, &evidence), &evidence).is_ok());
         let mut timed = answer(60_000_000, PASSED, &evidence);
         timed.events_ns = [(String::new(), 70_000_000)].into();
-        let error = believe(&shared, timed, &evidence).unwrap_err();
+        let error = validate(&shared, timed, &evidence).unwrap_err();
         assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
     }
 
@@ -561,7 +561,7 @@ mod tests {
             let events = if each { Events::Each } else { Events::Together };
             let operation = if gap_ns == 0 { Operation::Wait } else { Operation::Wake { gap_ns } };
             let asked = Request { events, operation, ..request() };
-            match believe(&asked, taken, &evidence) {
+            match validate(&asked, taken, &evidence) {
                 Ok(pass) => {
                     pass.observed();
                     prop_assert_eq!(pass.count, 5);

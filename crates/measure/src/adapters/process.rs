@@ -155,7 +155,7 @@ impl Process {
         pins::prove(&roles, &places)?;
         let placement_samples = stay.end()?;
         let evidence = Evidence { roles, before, after, began, own_delay };
-        let pass = checks::believe(request, answer, &evidence)?;
+        let pass = checks::validate(request, answer, &evidence)?;
         Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), placement_samples, ..pass })
     }
 
