@@ -24,6 +24,8 @@ pub mod found;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod lines;
 #[cfg(all(target_os = "linux", not(miri)))]
+mod orphans;
+#[cfg(all(target_os = "linux", not(miri)))]
 mod pace;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod pins;
@@ -35,8 +37,6 @@ pub mod process;
 pub mod runtimes;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod shares;
-#[cfg(all(target_os = "linux", not(miri)))]
-mod strays;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tree;
 

@@ -3,7 +3,7 @@
 use super::Adapter;
 use super::error::AdapterError;
 use super::lines::{Lines, NoLine};
-use super::strays::{Family, MARK};
+use super::orphans::{MARK, OrphanTracker};
 use super::tree::Tree;
 use crate::host::command::launcher::prepare;
 use crate::host::command::tree;
@@ -30,7 +30,7 @@ pub(super) struct Running {
     stdin: Option<ChildStdin>,
     lines: Lines,
     mark: String,
-    family: Family,
+    tracker: OrphanTracker,
     is_gone: bool,
     is_swept: bool,
 }
@@ -57,7 +57,7 @@ impl Running {
         command.envs(adapter.environment.iter().map(|(name, value)| (name, value)));
         command.envs(guard).env(MARK, &value);
         let mut command = prepare(command, Some(allowed));
-        let (family, mut child) = Family::found(|| command.spawn(), Child::id).map_err(|source| {
+        let (tracker, mut child) = OrphanTracker::found(|| command.spawn(), Child::id).map_err(|source| {
             AdapterError::NotStarted { program: program.to_string_lossy().into_owned(), source }
         })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -72,7 +72,7 @@ impl Running {
             stdin,
             lines,
             mark: format!("{MARK}={value}"),
-            family,
+            tracker,
             is_gone: false,
             is_swept: false,
         })
@@ -206,7 +206,7 @@ impl Running {
         let waited = tree::wait_for(self.pid, Instant::now() + LAST_WAIT);
         self.is_gone = waited.is_ok();
         if self.is_gone {
-            Family::forget(self.pid);
+            OrphanTracker::forget(self.pid);
         }
         let Ok((status, _)) = waited else { return "no status: it does not go".to_owned() };
         let status = ExitStatus::from_raw(status);
@@ -219,7 +219,7 @@ impl Running {
 
     /// Leftover processes after its end: those with its mark and adopted orphans.
     fn left(&self) -> Vec<u32> {
-        [tree::marked(&self.mark), self.family.strays()].concat()
+        [tree::marked(&self.mark), self.tracker.orphans()].concat()
     }
 
     fn sweep(&mut self) {

@@ -1,4 +1,4 @@
-//! [`Family`]: finds strays of adapters: orphans that this process adopted.
+//! [`OrphanTracker`]: finds orphans of adapters: orphans that this process adopted.
 //!
 //! Processes started by an adapter carry its mark and are in its group. A process that clears its environment and
 //! starts a new session has neither; it becomes a child of this process, which adopts orphans, when its parents end.
@@ -14,21 +14,21 @@ pub(super) const MARK: &str = "CORETALK_ADAPTER";
 static ADAPTERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// The children that this process had when an adapter was started; none is its stray.
-pub(super) struct Family {
+pub(super) struct OrphanTracker {
     others: BTreeSet<u32>,
 }
 
-impl Family {
-    /// Starts an adapter. The lock prevents a search for strays until the adapter is registered.
+impl OrphanTracker {
+    /// Starts an adapter. The lock prevents a search for orphans until the adapter is registered.
     pub(super) fn found<T, E>(
         start: impl FnOnce() -> Result<T, E>,
         pid: impl Fn(&T) -> u32,
-    ) -> Result<(Family, T), E> {
+    ) -> Result<(OrphanTracker, T), E> {
         let mut adapters = adapters();
         let others = tree::children().into_iter().collect();
         let started = start()?;
         adapters.insert(pid(&started));
-        Ok((Family { others }, started))
+        Ok((OrphanTracker { others }, started))
     }
 
     pub(super) fn forget(pid: u32) {
@@ -37,7 +37,7 @@ impl Family {
 
     /// Children adopted since. Excluded are older ones, adapters, the group of this process (its own forks) and marked
     /// processes, which are found by their mark.
-    pub(super) fn strays(&self) -> Vec<u32> {
+    pub(super) fn orphans(&self) -> Vec<u32> {
         let adapters = adapters();
         let own_group = group_of(0);
         let is_stray = |child: &u32| {
@@ -46,7 +46,7 @@ impl Family {
                 && group_of(*child).is_some_and(|group| Some(group) != own_group)
                 && !is_marked(*child)
         };
-        let (ended, strays) = tree::children()
+        let (ended, orphans) = tree::children()
             .into_iter()
             .filter(is_stray)
             .partition::<Vec<u32>, _>(|stray| tree::has_ended(*stray).unwrap_or(true));
@@ -54,7 +54,7 @@ impl Family {
             // It has ended by itself and nothing else reaps it.
             let _ = tree::wait_for(stray, Instant::now());
         }
-        strays
+        orphans
     }
 }
 
