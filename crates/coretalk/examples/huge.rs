@@ -15,7 +15,7 @@ use coretalk_model::latency::*;
 use coretalk_model::run::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, DoctorFinding, Environment, Picos, Recording, TickRate, Topology, TrialFailure,
+    CpuId, CpuSet, DoctorFinding, Environment, LossReason, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use coretalk_report::Saved;
 use coretalk_report::document::{Document, Identity};
@@ -203,7 +203,7 @@ impl Machine for Timed {
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         self.machine.engage(settings)
     }
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
         self.machine.absent(of)
     }
     fn perform_each(

@@ -14,7 +14,7 @@ use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, DoctorFinding, Environment, Home, Picos, Recording, TickRate, Topology,
+    CpuId, CpuSet, DoctorFinding, Environment, Home, LossReason, Picos, Recording, TickRate, Topology,
     TrialFailure,
 };
 use std::io;
@@ -80,7 +80,7 @@ pub trait Machine {
     }
 
     /// The CPUs of this set that refuse threads now, with reasons. Asks anew in about 10 µs; only between trials.
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)>;
 
     /// Whether a thread was pinned to this CPU when workers were engaged: if it refuses threads now, it was lost.
     fn has_worker(&self, _cpu: CpuId) -> bool {

@@ -45,7 +45,7 @@ use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, DoctorFinding, Environment, Home, Picos, Recording, TickRate, Topology,
+    CpuId, CpuSet, DoctorFinding, Environment, Home, LossReason, Picos, Recording, TickRate, Topology,
     TrialFailure,
 };
 use sim_state::SimState;
@@ -90,7 +90,7 @@ impl SimMachine {
         let cpus = topology.cpus().clone();
         let allowed = spec.allowance.clone().unwrap_or_default();
         let cpuset = allowed.cpuset.unwrap_or_else(|| cpus.clone());
-        let is_off = |away: &&spec::Away| away.at_ms == 0 && away.why == Absence::Offline;
+        let is_off = |away: &&spec::Away| away.at_ms == 0 && away.why == LossReason::Offline;
         let offline = spec.failures.departures.iter().filter(is_off).map(|away| away.cpu).collect();
         let mask = allowed.mask.unwrap_or_else(|| cpuset.difference(&allowed.isolated));
         let allowance = Allowance { mask: mask.difference(&offline), cpuset, offline };
@@ -344,12 +344,12 @@ impl Machine for SimMachine {
         Ok(())
     }
 
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
         let refuses = |cpu| self.requested.contains(cpu) && !self.sim.workers.contains(cpu);
         let why = |cpu| {
             let away = self.sim.away(cpu, self.now);
-            let outside = Some(Absence::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));
-            away.or(outside).or(Some(Absence::PinRefused).filter(|_| refuses(cpu)))
+            let outside = Some(LossReason::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));
+            away.or(outside).or(Some(LossReason::PinRefused).filter(|_| refuses(cpu)))
         };
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }

@@ -55,7 +55,7 @@ pub use kernel::{Hint, KernelId, LadderStep, Protocol, Tool};
 pub use matrix::Matrix;
 pub use reason::Reason;
 pub use recording::{
-    Absence, CommandEnd, CommandReason, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,
+    CommandEnd, CommandReason, CpuLoss, Disturbance, Home, LossReason, Recording, Samples, Span, TrialFailure,
 };
 pub use time::{Picos, TickRate, Ticks};
 pub use topology::{CoreClass, Domain, Level, Relation, Scope, Topology};

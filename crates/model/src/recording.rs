@@ -1,4 +1,4 @@
-//! [`Recording`]: raw output of one trial, not converted, averaged or judged. [`Departure`]: a CPU lost during a run.
+//! [`Recording`]: raw output of one trial, not converted, averaged or judged. [`CpuLoss`]: a CPU lost during a run.
 
 use crate::{CpuId, KernelId, Picos};
 use std::fmt;
@@ -334,7 +334,7 @@ named! {
     /// Why no thread can be pinned to a CPU.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-    pub enum Absence {
+    pub enum LossReason {
         /// Offline: switched off by the kernel or unplugged by the hypervisor.
         Offline = "offline",
         /// Removed from the control group of this process.
@@ -349,20 +349,20 @@ named! {
 /// A CPU lost during a run. The run continues without it and is partial.
 ///
 /// ```
-/// use coretalk_model::{Absence, CpuId, Departure, Picos};
+/// use coretalk_model::{LossReason, CpuId, CpuLoss, Picos};
 ///
-/// let departure = Departure { cpu: CpuId(3), after: Picos::from_ms(3_100), why: Absence::Offline };
+/// let departure = CpuLoss { cpu: CpuId(3), after: Picos::from_ms(3_100), why: LossReason::Offline };
 /// let (key, value) = departure.to_decision(0);
-/// assert_eq!(Departure::of_decision(&key, &value), Some((0, departure)));
+/// assert_eq!(CpuLoss::of_decision(&key, &value), Some((0, departure)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departure {
+pub struct CpuLoss {
     /// The CPU.
     pub cpu: CpuId,
     /// Time of detection since the start of this part of the run, at most half a second late.
     pub after: Picos,
     /// The reason.
-    pub why: Absence,
+    pub why: LossReason,
 }
 
 /// Error number of Linux for pinning to an unavailable CPU.
@@ -372,7 +372,7 @@ const EBUSY: i32 = 16;
 /// Prefix of the decision in run files, before the numbers of segment and CPU.
 const KEY: &str = "departed";
 
-impl Departure {
+impl CpuLoss {
     /// Whether it was missing before anything was measured.
     pub fn is_at_once(&self) -> bool {
         self.after < AT_ONCE
@@ -382,11 +382,11 @@ impl Departure {
     pub fn failure(&self) -> TrialFailure {
         let cpu = self.cpu;
         match self.why {
-            Absence::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
+            LossReason::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
             // The pin succeeded but was never confirmed: retried once the CPU runs threads.
-            Absence::NotRun => TrialFailure::NotPinned { cpu, errno: EBUSY },
+            LossReason::NotRun => TrialFailure::NotPinned { cpu, errno: EBUSY },
             // The CPU was allowed when the machine was read, and was lost since.
-            Absence::Offline | Absence::Cpuset => TrialFailure::CpuLost { cpu },
+            LossReason::Offline | LossReason::Cpuset => TrialFailure::CpuLost { cpu },
         }
     }
 
@@ -397,13 +397,13 @@ impl Departure {
     }
 
     /// Parses the form in run files, with the number of the segment; `None` for other decisions.
-    pub fn of_decision(key: &str, value: &str) -> Option<(u32, Departure)> {
+    pub fn of_decision(key: &str, value: &str) -> Option<(u32, CpuLoss)> {
         let (segment, cpu) = key.strip_prefix(KEY)?.strip_prefix(':')?.split_once(':')?;
         let value: serde_json::Value = serde_json::from_str(value).ok()?;
         let why = value.get("why")?.as_str()?;
-        let why = Absence::named(why)?;
+        let why = LossReason::named(why)?;
         let after = Picos(value.get("after_ps")?.as_u64()?);
-        Some((segment.parse().ok()?, Departure { cpu: CpuId(cpu.parse().ok()?), after, why }))
+        Some((segment.parse().ok()?, CpuLoss { cpu: CpuId(cpu.parse().ok()?), after, why }))
     }
 }
 
@@ -416,10 +416,10 @@ mod tests {
 
     #[test]
     fn every_reason_survives_a_run_file_and_nothing_else_is_taken_for_one() {
-        for why in Absence::ALL {
-            let departure = Departure { cpu: CpuId(12), after: Picos::from_ms(700), why };
+        for why in LossReason::ALL {
+            let departure = CpuLoss { cpu: CpuId(12), after: Picos::from_ms(700), why };
             let (key, value) = departure.to_decision(4);
-            assert_eq!(Departure::of_decision(&key, &value), Some((4, departure)));
+            assert_eq!(CpuLoss::of_decision(&key, &value), Some((4, departure)));
         }
         for (key, value) in [
             ("departed:1", "{}"),
@@ -427,21 +427,21 @@ mod tests {
             ("departed:0:1", r#"{"after_ps":1,"why":"eaten"}"#),
             ("hint:cas", r#"{"after_ps":1,"why":"offline"}"#),
         ] {
-            assert_eq!(Departure::of_decision(key, value), None, "{key} {value}");
+            assert_eq!(CpuLoss::of_decision(key, value), None, "{key} {value}");
         }
     }
 
     #[test]
     fn only_a_cpu_that_refused_a_pin_is_said_to_have() {
         for after in [Picos::ZERO, Picos::from_ms(2_000)] {
-            let failure = |why| Departure { cpu: CpuId(3), after, why }.failure().to_string();
-            assert_eq!(failure(Absence::Offline), "CPU 3 was taken away during the run");
-            assert_eq!(failure(Absence::Cpuset), failure(Absence::Offline));
-            assert_eq!(failure(Absence::PinRefused), "a thread could not be pinned to CPU 3 (errno 22)");
-            assert_eq!(failure(Absence::NotRun), "a thread could not be pinned to CPU 3 (errno 16)");
+            let failure = |why| CpuLoss { cpu: CpuId(3), after, why }.failure().to_string();
+            assert_eq!(failure(LossReason::Offline), "CPU 3 was taken away during the run");
+            assert_eq!(failure(LossReason::Cpuset), failure(LossReason::Offline));
+            assert_eq!(failure(LossReason::PinRefused), "a thread could not be pinned to CPU 3 (errno 22)");
+            assert_eq!(failure(LossReason::NotRun), "a thread could not be pinned to CPU 3 (errno 16)");
             let is_tried_again =
-                |why: &Absence| Departure { cpu: CpuId(3), after, why: *why }.failure().missed_a_cpu();
-            assert!(Absence::ALL.iter().all(is_tried_again));
+                |why: &LossReason| CpuLoss { cpu: CpuId(3), after, why: *why }.failure().missed_a_cpu();
+            assert!(LossReason::ALL.iter().all(is_tried_again));
         }
     }
 

@@ -4,7 +4,7 @@ use crate::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, LeftO
 use crate::place::{PlaceResult, PlaceSettings};
 use crate::probes::Glossary;
 use crate::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
-use crate::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Reason, Topology};
+use crate::{CpuId, CpuLoss, CpuSet, DoctorFinding, Environment, Picos, Reason, Topology};
 
 /// Names, origin and state of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub struct RunHeader {
     /// Whether every planned trial has an outcome, or the budget ended.
     pub complete: bool,
     /// CPUs lost during the last segment, in the order noticed.
-    pub departed: Vec<Departure>,
+    pub departed: Vec<CpuLoss>,
     /// Tags given by the user.
     pub tags: Vec<String>,
     /// Number of segments: 1, and one more for each resumption.

@@ -5,7 +5,7 @@ use crate::fmt;
 use crate::snippets::{Snippet, snippets};
 use coretalk_model::advise::{Advice, Ground, Pattern, Proof};
 use coretalk_model::run::PlaceReport;
-use coretalk_model::{CpuSet, Departure};
+use coretalk_model::{CpuLoss, CpuSet};
 
 /// Source of the latencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct AdviceView {
     /// The placement, or why there is none.
     pub outcome: Result<Advice, Sentence>,
     /// CPUs lost during the measurement, which are no candidates.
-    pub departed: Vec<Departure>,
+    pub departed: Vec<CpuLoss>,
     /// Doubts and conditions as whole sentences.
     pub remarks: Vec<Sentence>,
     /// Result of the proof, if requested.

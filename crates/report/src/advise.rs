@@ -10,7 +10,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use coretalk_model::quantity::Unit;
-use coretalk_model::{CpuId, CpuSet, Departure};
+use coretalk_model::{CpuId, CpuLoss, CpuSet};
 
 /// Maximum number of threads for which CPUs are listed one by one and snippets are shown.
 const MAX_LISTED: usize = 64;
@@ -38,7 +38,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.extend(proof::blocks(proof, view.threads));
     }
     // CPUs lost during the proof, after the advice was made.
-    let is_used = |it: &Departure| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
+    let is_used = |it: &CpuLoss| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
     let departed = view.departed.iter().enumerate();
     let (used, avoided): (Vec<_>, Vec<_>) = departed.partition(|(_, it)| is_used(it));
     blocks.extend(saved::departures(avoided, ", and no thread is placed there"));

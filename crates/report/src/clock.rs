@@ -1,6 +1,6 @@
 //! [`ClockView`]: facts about the clock, for screens and documents.
 
-use coretalk_model::{ClockFacts, Departure, Matrix};
+use coretalk_model::{ClockFacts, CpuLoss, Matrix};
 
 /// Facts about the clock and comparisons of its counters.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub struct ClockView {
     /// for pairs that were not compared.
     pub offsets: Option<Matrix<Option<[f64; 2]>>>,
     /// CPUs lost during the comparison.
-    pub departed: Vec<Departure>,
+    pub departed: Vec<CpuLoss>,
     /// Number of CPUs that were not compared.
     pub left_out: usize,
 }

@@ -39,7 +39,7 @@ pub use topology::{
 pub use trials::{BatchesDoc, CpuLoadDoc, GainDoc, KneeDoc, LoadDoc, QueueCellDoc, SpinDoc};
 
 use crate::harmless::{Harmless, Replacement};
-use coretalk_model::Departure;
+use coretalk_model::CpuLoss;
 use coretalk_model::compare::{Comparison, Overview};
 use coretalk_model::external::forks;
 use coretalk_model::run::{RunReport, SeriesReport};
@@ -175,8 +175,8 @@ pub struct DepartedDoc {
 }
 
 impl DepartedDoc {
-    fn all(departed: &[Departure]) -> Vec<DepartedDoc> {
-        let of = |it: &Departure| DepartedDoc { cpu: it.cpu.0, at_s: it.after.secs(), why: it.why.name() };
+    fn all(departed: &[CpuLoss]) -> Vec<DepartedDoc> {
+        let of = |it: &CpuLoss| DepartedDoc { cpu: it.cpu.0, at_s: it.after.secs(), why: it.why.name() };
         departed.iter().map(of).collect()
     }
 }

@@ -9,9 +9,7 @@ use crate::clock::ClockView;
 use coretalk_model::clock::ClockAgreement;
 use coretalk_model::environment::{BuildFacts, FirstStep, Linking};
 use coretalk_model::quantity::Unit;
-use coretalk_model::{
-    CpuId, Departure, DoctorFinding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict,
-};
+use coretalk_model::{CpuId, CpuLoss, DoctorFinding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict};
 
 /// An entry in the list of probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -345,7 +343,7 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
 }
 
 /// The clock offsets as a square if it fits, and what is missing in it.
-fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) -> Vec<Block<'a>> {
+fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[CpuLoss]) -> Vec<Block<'a>> {
     let cpus = offsets.cpus();
     // Lost CPUs are not counted as missing: more time would not have measured them.
     let stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);

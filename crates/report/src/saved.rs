@@ -7,7 +7,7 @@ use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, 
 use coretalk_model::latency::LeftOut;
 use coretalk_model::run::{RunHeader, RunReport};
 use coretalk_model::series::Gathering;
-use coretalk_model::{Absence, Departure};
+use coretalk_model::{CpuLoss, LossReason};
 
 /// Where the run was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'sta
 
 /// The same for anything that is not saved: each CPU with its index in the document, followed by `then`.
 pub fn departures<'a>(
-    all: impl IntoIterator<Item = (usize, &'a Departure)>,
+    all: impl IntoIterator<Item = (usize, &'a CpuLoss)>,
     then: impl Into<Sentence>,
 ) -> Option<Block<'static>> {
     let words: Vec<Sentence> =
@@ -81,22 +81,24 @@ pub fn departures<'a>(
 }
 
 /// Describes the loss of a CPU as text.
-pub fn departed_text(departure: &Departure) -> String {
+pub fn departed_text(departure: &CpuLoss) -> String {
     fmt::sentence(&departure_words(0, departure))
 }
 
 /// Describes the loss of a CPU: `CPU 3 went offline after 1.5 s`.
-fn departure_words(at: usize, departure: &Departure) -> Sentence {
+fn departure_words(at: usize, departure: &CpuLoss) -> Sentence {
     let is_at_once = departure.is_at_once();
     let template = match departure.why {
-        Absence::Offline if is_at_once => "CPU {cpu} is offline",
-        Absence::Cpuset if is_at_once => "CPU {cpu} is not in the cpuset of this process",
-        Absence::PinRefused if is_at_once => "CPU {cpu} refuses pinned threads",
-        Absence::NotRun if is_at_once => "CPU {cpu} does not run the thread pinned to it",
-        Absence::Offline => "CPU {cpu} went offline after {after} s",
-        Absence::Cpuset => "CPU {cpu} was removed from the cpuset after {after} s",
-        Absence::PinRefused => "CPU {cpu} lost its thread, which could not be pinned again after {after} s",
-        Absence::NotRun => "CPU {cpu} ran its thread no more after {after} s",
+        LossReason::Offline if is_at_once => "CPU {cpu} is offline",
+        LossReason::Cpuset if is_at_once => "CPU {cpu} is not in the cpuset of this process",
+        LossReason::PinRefused if is_at_once => "CPU {cpu} refuses pinned threads",
+        LossReason::NotRun if is_at_once => "CPU {cpu} does not run the thread pinned to it",
+        LossReason::Offline => "CPU {cpu} went offline after {after} s",
+        LossReason::Cpuset => "CPU {cpu} was removed from the cpuset after {after} s",
+        LossReason::PinRefused => {
+            "CPU {cpu} lost its thread, which could not be pinned again after {after} s"
+        }
+        LossReason::NotRun => "CPU {cpu} ran its thread no more after {after} s",
     };
     let field = DisplayValue::field(pointer!("/departed/{at}/at_s"), Number::Point(departure.after.secs()));
     Sentence::new(template)
@@ -184,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_was_never_there_did_not_go_away() {
-        let at = |ms| Departure { cpu: CpuId(2), after: Picos::from_ms(ms), why: Absence::PinRefused };
+        let at = |ms| CpuLoss { cpu: CpuId(2), after: Picos::from_ms(ms), why: LossReason::PinRefused };
         assert_eq!(departed_text(&at(0)), "CPU 2 refuses pinned threads");
         let text = "CPU 2 lost its thread, which could not be pinned again after 0.4 s";
         assert_eq!(departed_text(&at(400)), text);

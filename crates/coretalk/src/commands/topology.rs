@@ -12,7 +12,7 @@ use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint, step_of};
-use coretalk_model::{CpuId, CpuSet, Departure, Environment, Matrix, Topology};
+use coretalk_model::{CpuId, CpuLoss, CpuSet, Environment, Matrix, Topology};
 use coretalk_report as report;
 use coretalk_report::blocks::Block;
 use coretalk_report::blocks::value::{DisplayValue, Number, Sentence};
@@ -34,7 +34,7 @@ struct StructureInput {
     /// Set if the report is about other CPUs, which prevents a comparison.
     others: Option<OtherCpus>,
     offline: Option<CpuSet>,
-    departed: Vec<Departure>,
+    departed: Vec<CpuLoss>,
     environment: Option<Environment>,
     simulated: Option<String>,
     cpus: Vec<CpuId>,

@@ -11,7 +11,7 @@ use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::run::{RunHeader, RunSettings};
-use coretalk_model::{Departure, DoctorFinding, Environment, Topology};
+use coretalk_model::{CpuLoss, DoctorFinding, Environment, Topology};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::AcqRel;
@@ -148,7 +148,7 @@ impl Segment {
     pub fn close<R>(
         self,
         measured: Result<(R, Ended), RunError>,
-        told: Result<Vec<Departure>, Failure>,
+        told: Result<Vec<CpuLoss>, Failure>,
         verbosity: Verbosity,
     ) -> Result<(Closed, R), Failure> {
         let Segment { mut header, environment, findings, topology, sink, path: _ } = self;

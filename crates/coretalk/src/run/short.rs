@@ -11,7 +11,7 @@ use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::run::RunSettings;
-use coretalk_model::{CpuId, CpuSet, Departure, Environment, Picos, Topology};
+use coretalk_model::{CpuId, CpuLoss, CpuSet, Environment, Picos, Topology};
 use coretalk_report::fmt::digits::duration;
 
 /// Budget of machine time: the structure shows long before every cell is precise.
@@ -31,7 +31,7 @@ pub struct ShortMeasurement {
     /// Offline CPUs of the machine.
     pub offline: CpuSet,
     /// CPUs lost during the measurement.
-    pub departed: Vec<Departure>,
+    pub departed: Vec<CpuLoss>,
     /// Machine time spent.
     pub took: Picos,
     /// Measured latencies, or the reason for having none, without a full stop.

@@ -11,7 +11,7 @@ use coretalk_model::latency::cells;
 use coretalk_model::place::PlaceSettings;
 use coretalk_model::run::RunSettings;
 use coretalk_model::series::TrialSpec;
-use coretalk_model::{CpuId, Departure, Topology};
+use coretalk_model::{CpuId, CpuLoss, Topology};
 use coretalk_report::document::{pass_line, trial_line};
 use coretalk_report::text;
 use std::io::{self, IsTerminal, Stderr};
@@ -59,7 +59,7 @@ pub struct Watcher<'a> {
     verbosity: Verbosity,
     stop: Stop,
     failure: Option<Failure>,
-    departed: Vec<Departure>,
+    departed: Vec<CpuLoss>,
 }
 
 impl<'a> Watcher<'a> {
@@ -102,7 +102,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Returns the CPUs lost so far.
-    pub fn departed(&self) -> &[Departure] {
+    pub fn departed(&self) -> &[CpuLoss] {
         &self.departed
     }
 
@@ -110,7 +110,7 @@ impl<'a> Watcher<'a> {
     ///
     /// # Errors
     /// Writing the JSON lines failed, which stopped the run.
-    pub fn end(mut self) -> Result<Vec<Departure>, Failure> {
+    pub fn end(mut self) -> Result<Vec<CpuLoss>, Failure> {
         if let Some(progress) = &mut self.progress {
             progress.clear();
         }

@@ -14,7 +14,7 @@ pub(super) use series::{
 pub(super) use settings::{read_settings, write_budget, write_settings};
 
 use super::codec::MAX_PS;
-use coretalk_model::{CpuId, Departure, excerpt};
+use coretalk_model::{CpuId, CpuLoss, excerpt};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -53,14 +53,14 @@ fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Res
 
 /// Reads the CPUs lost in the last segment, in the order noticed, from the decisions of the run. Those of earlier
 /// segments have been measured since, or were lost again.
-pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<Departure>> {
+pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<CpuLoss>> {
     let last: u32 = db.query_row("SELECT ifnull(max(segment), 0) FROM segments", [], |row| row.get(0))?;
     let mut select = db.prepare("SELECT key, value FROM decisions WHERE key LIKE 'departed:%'")?;
     let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
     let mut departed = Vec::new();
     for row in rows {
         let (key, value) = row?;
-        departed.extend(Departure::of_decision(&key, &value).filter(|(segment, _)| *segment == last));
+        departed.extend(CpuLoss::of_decision(&key, &value).filter(|(segment, _)| *segment == last));
     }
     departed.sort_by_key(|(_, departure)| (departure.after, departure.cpu));
     Ok(departed.into_iter().map(|(_, departure)| departure).collect())

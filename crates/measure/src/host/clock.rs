@@ -4,7 +4,7 @@ use super::core_clock;
 use super::spread::Spread;
 use crate::counter;
 use crate::machine::{ClockError, fine_enough};
-use coretalk_model::{ClockFacts, CpuId, Departure, TickRate};
+use coretalk_model::{ClockFacts, CpuId, CpuLoss, TickRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub struct ClockReport {
     /// Counter offsets of the measured CPU pairs.
     pub offsets: Vec<Offset>,
     /// CPUs that went offline while offsets were measured, with the time since the beginning.
-    pub departed: Vec<Departure>,
+    pub departed: Vec<CpuLoss>,
 }
 
 impl ClockReport {

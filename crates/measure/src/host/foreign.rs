@@ -8,7 +8,7 @@ use crate::work::WorkOrder;
 use coretalk_model::environment::BuildFacts;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, DoctorFinding, Environment, Picos, Recording, TickRate, Topology, TrialFailure,
+    CpuId, CpuSet, DoctorFinding, Environment, LossReason, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use std::convert::Infallible;
 
@@ -90,7 +90,7 @@ impl Machine for HostMachine {
     fn engage(&mut self, _settings: &WorkerSettings) -> Result<Granted, MachineError> {
         match self.0 {}
     }
-    fn absent(&self, _of: &CpuSet) -> Vec<(CpuId, Absence)> {
+    fn absent(&self, _of: &CpuSet) -> Vec<(CpuId, LossReason)> {
         match self.0 {}
     }
     fn perform_each(

@@ -28,7 +28,7 @@ use coretalk_model::environment::BuildFacts;
 use coretalk_model::external::External;
 use coretalk_model::series::{PassOutcome, RoleEvidence, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, DoctorFinding, Environment, Level, Picos, Recording, TickRate, Topology,
+    CpuId, CpuSet, DoctorFinding, Environment, Level, LossReason, Picos, Recording, TickRate, Topology,
     TrialFailure,
 };
 use std::cell::RefCell;
@@ -403,7 +403,7 @@ impl Machine for HostMachine {
         Ok(())
     }
 
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
         let there = surroundings::Present::now();
         let requested: CpuSet = self.worker_settings.cpus.iter().copied().collect();
         let refuses = |cpu: &CpuId| {
@@ -411,7 +411,7 @@ impl Machine for HostMachine {
         };
         let is_silent = |cpu| self.workers.as_ref().is_some_and(|workers| workers.is_silent(cpu));
         let why = |cpu| {
-            let refusal = if is_silent(cpu) { Absence::NotRun } else { Absence::PinRefused };
+            let refusal = if is_silent(cpu) { LossReason::NotRun } else { LossReason::PinRefused };
             there.absence(cpu).or(Some(refusal).filter(|_| refuses(&cpu)))
         };
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()

@@ -8,7 +8,7 @@ use super::root::SystemRoot;
 use super::spread::Spread;
 use super::sysfs::{listed_online, read_topology};
 use crate::machine::{Allowance, MachineError};
-use coretalk_model::{Absence, ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, Topology};
+use coretalk_model::{ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, LossReason, Topology};
 use std::time::Duration;
 
 pub fn read() -> Result<(Topology, Allowance), MachineError> {
@@ -34,12 +34,12 @@ impl Present {
         Present { online: listed_online(root).ok().flatten(), cpuset: group_cpus(root).ok().flatten() }
     }
 
-    pub fn absence(&self, cpu: CpuId) -> Option<Absence> {
+    pub fn absence(&self, cpu: CpuId) -> Option<LossReason> {
         let lacks = |set: &Option<CpuSet>| set.as_ref().is_some_and(|set| !set.contains(cpu));
         if lacks(&self.online) {
-            Some(Absence::Offline)
+            Some(LossReason::Offline)
         } else {
-            Some(Absence::Cpuset).filter(|_| lacks(&self.cpuset))
+            Some(LossReason::Cpuset).filter(|_| lacks(&self.cpuset))
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::machine::{Machine, MachineError};
 use crate::series::TrialOrder;
 use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
-use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
+use coretalk_model::{CpuId, CpuLoss, CpuSet, LossReason, Picos};
 
 /// Interval of commits, at most half a second apart unless one run of a placement comparison takes longer.
 pub const SLOT: Picos = Picos::from_ms(350);
@@ -67,7 +67,7 @@ pub struct Earlier {
     /// Start time.
     pub began: Picos,
     /// The CPUs lost in it.
-    pub departed: Vec<Departure>,
+    pub departed: Vec<CpuLoss>,
 }
 
 /// Whether a trial gave reason to check for lost CPUs.
@@ -99,7 +99,7 @@ pub struct RunLoop<'a> {
     gone: CpuSet,
     earlier: Earlier,
     /// Lost CPUs that are not known to be offline.
-    unsure: Vec<Departure>,
+    unsure: Vec<CpuLoss>,
     looked: Option<Picos>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> RunLoop<'a> {
             committed: began,
             here: cpus,
             gone: CpuSet::new(),
-            unsure: earlier.departed.iter().copied().filter(|it| it.why != Absence::Offline).collect(),
+            unsure: earlier.departed.iter().copied().filter(|it| it.why != LossReason::Offline).collect(),
             earlier,
             looked: None,
             machine,
@@ -185,7 +185,7 @@ impl<'a> RunLoop<'a> {
     ///
     /// # Errors
     /// [`RunError::Sink`] if a loss cannot be stored.
-    pub fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<Departure>, RunError> {
+    pub fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<CpuLoss>, RunError> {
         let now = self.now();
         let is_due = self.looked.is_none_or(|looked| now - looked >= EVERY);
         if suspicion == Suspicion::None && !is_due {
@@ -200,7 +200,7 @@ impl<'a> RunLoop<'a> {
             && self.here.contains(cpu)
         {
             let was_held = self.machine.has_worker(cpu);
-            absent.push((cpu, if was_held { Absence::Offline } else { Absence::PinRefused }));
+            absent.push((cpu, if was_held { LossReason::Offline } else { LossReason::PinRefused }));
         }
         for (cpu, why) in absent {
             self.gone.insert(cpu);
@@ -210,9 +210,9 @@ impl<'a> RunLoop<'a> {
                 continue;
             }
             let missed = self.machine.missed_since(cpu).unwrap_or(now);
-            let departure = Departure { cpu, after: missed - self.earlier.began, why };
+            let departure = CpuLoss { cpu, after: missed - self.earlier.began, why };
             self.tell(departure, false)?;
-            self.unsure.extend(Some(departure).filter(|departure| departure.why != Absence::Offline));
+            self.unsure.extend(Some(departure).filter(|departure| departure.why != LossReason::Offline));
             departures.push(departure);
         }
         self.here = self.here.difference(&self.gone);
@@ -226,10 +226,10 @@ impl<'a> RunLoop<'a> {
             return Ok(());
         }
         let absent = self.machine.absent(&cpus);
-        let is_offline = |departure: &mut Departure| absent.contains(&(departure.cpu, Absence::Offline));
-        let found: Vec<Departure> = self.unsure.extract_if(.., is_offline).collect();
+        let is_offline = |departure: &mut CpuLoss| absent.contains(&(departure.cpu, LossReason::Offline));
+        let found: Vec<CpuLoss> = self.unsure.extract_if(.., is_offline).collect();
         for departure in found {
-            self.tell(Departure { why: Absence::Offline, ..departure }, true)?;
+            self.tell(CpuLoss { why: LossReason::Offline, ..departure }, true)?;
         }
         // Only afterwards, since a driver of long runs checks rarely.
         let since = self.now() - self.earlier.began;
@@ -238,7 +238,7 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Stores and reports the loss of a CPU; a later report of the same CPU replaces an earlier one.
-    fn tell(&mut self, departure: Departure, again: bool) -> Result<(), RunError> {
+    fn tell(&mut self, departure: CpuLoss, again: bool) -> Result<(), RunError> {
         let (key, value) = departure.to_decision(self.segment);
         self.sink.decide(&Decision { key, value })?;
         self.observer.event(Event::Departed { departure, again });
@@ -246,13 +246,13 @@ impl<'a> RunLoop<'a> {
     }
 
     /// The absent CPUs, once the system's answer is stable.
-    fn settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, Absence)> {
+    fn settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, LossReason)> {
         let until = self.now() + SETTLES.min(Picos(self.budget.0 / 4));
         loop {
             let absent = self.machine.absent(&self.here);
             let is_settled = match suspicion {
                 Suspicion::Missed(_) if absent.is_empty() => false,
-                _ => absent.iter().all(|&(_, why)| why == Absence::Offline),
+                _ => absent.iter().all(|&(_, why)| why == LossReason::Offline),
             };
             if is_settled || self.now() >= until || self.is_stopped() {
                 return absent;

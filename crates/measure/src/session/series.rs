@@ -23,7 +23,7 @@ use coretalk_model::series::{
     SeriesSettings, TrialSpec, analyse_series, is_done,
 };
 use coretalk_model::stats::{ANALYSES, Key};
-use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
+use coretalk_model::{CpuId, CpuLoss, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -286,7 +286,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Gives up open trials that need a lost CPU and records the failure of those without a value.
-    fn give_up(&mut self, departures: &[Departure]) {
+    fn give_up(&mut self, departures: &[CpuLoss]) {
         for departure in departures {
             for trial in 0..self.settings.trials.len() {
                 let goes_on = self.goes_on(trial, std::slice::from_ref(departure));
@@ -299,7 +299,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Whether a trial can continue without these CPUs.
-    fn goes_on(&self, trial: usize, departures: &[Departure]) -> bool {
+    fn goes_on(&self, trial: usize, departures: &[CpuLoss]) -> bool {
         let needs = &self.cpus[trial];
         let is_here = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
         let needs_none = departures.iter().all(|departure| !needs.contains(&departure.cpu));

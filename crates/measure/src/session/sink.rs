@@ -2,7 +2,7 @@
 
 use coretalk_model::latency::{LatencyResult, Purpose, RecordedRound};
 use coretalk_model::series::SeriesEntry;
-use coretalk_model::{Departure, Picos};
+use coretalk_model::{CpuLoss, Picos};
 
 /// Stores a run. Called only between rounds and passes, with every worker parked.
 pub trait Sink {
@@ -106,7 +106,7 @@ pub enum Event<'a> {
     /// A CPU was lost, and the run continues without it.
     Departed {
         /// The CPU, with time and reason.
-        departure: Departure,
+        departure: CpuLoss,
         /// Whether it was reported before, with another reason.
         again: bool,
     },

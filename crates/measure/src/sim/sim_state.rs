@@ -8,7 +8,7 @@ use super::true_costs::TrueCosts;
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use coretalk_model::environment::Throttled;
-use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Home, LossReason, Picos, TrialFailure};
 use std::sync::Mutex;
 
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl SimState {
     }
 
     /// The reason why a CPU is absent at a time, if it is.
-    pub fn away(&self, cpu: CpuId, at: Picos) -> Option<Absence> {
+    pub fn away(&self, cpu: CpuId, at: Picos) -> Option<LossReason> {
         let ms = |ms: u32| Picos::from_ms(u64::from(ms));
         let is_away = |away: &&Away| {
             away.cpu == cpu && at >= ms(away.at_ms) && away.back_ms.is_none_or(|back| at < ms(back))

@@ -2,7 +2,7 @@
 
 use super::structure::{Reported, Structure};
 use crate::pricing::{Arch, Costs};
-use coretalk_model::{Absence, CpuId, CpuSet, Relation};
+use coretalk_model::{CpuId, CpuSet, LossReason, Relation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -240,11 +240,11 @@ pub struct Away {
     pub back_ms: Option<u32>,
     /// The reason that the system reports.
     #[serde(default = "offline")]
-    pub why: Absence,
+    pub why: LossReason,
 }
 
-fn offline() -> Absence {
-    Absence::Offline
+fn offline() -> LossReason {
+    LossReason::Offline
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

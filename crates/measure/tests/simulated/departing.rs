@@ -14,7 +14,7 @@ use coretalk_measure::{
 use coretalk_model::latency::{Cell, LatencySettings, MissingReason, Parallel};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Recording, TickRate, Tool,
+    CpuId, CpuLoss, CpuSet, DoctorFinding, Environment, LossReason, Picos, Recording, TickRate, Tool,
     Topology, TrialFailure,
 };
 
@@ -95,11 +95,11 @@ impl Machine for Slow {
         }
         outcomes
     }
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
         let absent = self.machine.absent(of).into_iter();
         match self.missed.map(|missed| self.now() - missed) {
             Some(since) if since >= self.half_told => absent.collect(),
-            Some(since) if since >= UNTOLD => absent.map(|(cpu, _)| (cpu, Absence::Cpuset)).collect(),
+            Some(since) if since >= UNTOLD => absent.map(|(cpu, _)| (cpu, LossReason::Cpuset)).collect(),
             _ => Vec::new(),
         }
     }
@@ -239,13 +239,13 @@ fn a_cpu_that_is_listed_as_offline_late_is_said_to_be_offline_in_the_end() {
 fn what_follows_a_map_says_it_of_a_cpu_that_left_in_the_map() {
     let mut slow = Slow { half_told: Picos::from_ms(1_200), ..Slow::leaving_at(40) };
     let settings = defaults(&slow.machine, 3);
-    let left = Departure { cpu: LEAVER, after: Picos::from_ms(1), why: Absence::Cpuset };
+    let left = CpuLoss { cpu: LEAVER, after: Picos::from_ms(1), why: LossReason::Cpuset };
     let earlier = Some(Earlier { began: slow.now(), departed: vec![left] });
     let mut kept = Kept::default();
     let (resumed, stop) = (ResumedState { earlier, ..ResumedState::default() }, Stop::new());
     latency::run(&mut slow, &settings, resumed, &mut kept, &mut (), &stop).unwrap();
     let told: Vec<_> = kept.decisions.iter().filter(|it| it.key.starts_with("departed")).collect();
-    let (key, value) = Departure { why: Absence::Offline, ..left }.to_decision(0);
+    let (key, value) = CpuLoss { why: LossReason::Offline, ..left }.to_decision(0);
     assert_eq!(told, [&Decision { key, value }]);
 }
 

@@ -13,8 +13,8 @@ use coretalk_model::latency::{
 use coretalk_model::plan::LatencyPlan;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, DoctorFinding, Environment, Flag, Picos, Recording, Relation, TickRate, Topology,
-    TrialFailure,
+    CpuId, CpuSet, DoctorFinding, Environment, Flag, LossReason, Picos, Recording, Relation, TickRate,
+    Topology, TrialFailure,
 };
 use std::cell::Cell as Shared;
 use std::collections::{BTreeMap, BTreeSet};
@@ -243,7 +243,7 @@ impl Machine for Watched {
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         self.machine.engage(settings)
     }
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
         self.machine.absent(of)
     }
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

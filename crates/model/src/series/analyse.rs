@@ -135,7 +135,7 @@ mod tests {
     use super::super::{Parameters, RoleEvidence, SeriesEntry, is_done};
     use super::*;
     use crate::quantity::{Aggregate, Quantities, Quantity, Unit};
-    use crate::{Absence, CpuSet, Departure, Grade, Histogram, Picos, TrialFailure};
+    use crate::{CpuLoss, CpuSet, Grade, Histogram, LossReason, Picos, TrialFailure};
 
     const DECLARED: &[Quantity] = &[
         Quantity::value("after_return_ns", "", Unit::Ns).aggregate(Aggregate::MedianOverEvents("samples")),
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(failed(&[]).reason_for_no_result(&[]), None, "the run ended before");
         let measured = analyse_series(&flat(), &settings(), &record_of(&[100.0]));
         assert_eq!(measured.reason_for_no_result(&[]), None);
-        let left = [Departure { cpu: CpuId(1), after: Picos::from_ms(5), why: Absence::Offline }];
+        let left = [CpuLoss { cpu: CpuId(1), after: Picos::from_ms(5), why: LossReason::Offline }];
         let short = SeriesResult { budget_ended: true, ..failed(&[1]) };
         assert_eq!(failed(&[1]).reason_for_no_result(&left), Some(&no_thread));
         assert_eq!(short.reason_for_no_result(&left), None);

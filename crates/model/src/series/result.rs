@@ -7,7 +7,7 @@ use crate::queue::names::MESSAGES;
 use crate::runtime::names::TOTAL_NS;
 use crate::stats::Estimate;
 use crate::wait::names::{ALTERNATE, SAMPLES};
-use crate::{Departure, Flags, Grade, Histogram, Reason};
+use crate::{CpuLoss, Flags, Grade, Histogram, Reason};
 use std::collections::BTreeMap;
 
 /// Counts of operations in trials of a runtime: messages of a queue, round trips of a wait.
@@ -36,7 +36,7 @@ impl SeriesResult {
 
     /// The reason of the first trial that was begun, if no trial has a result. `None` also if CPUs were lost and the
     /// budget ended: the lost CPUs do not explain the trials for which there was no time.
-    pub fn reason_for_no_result(&self, departed: &[Departure]) -> Option<&Reason> {
+    pub fn reason_for_no_result(&self, departed: &[CpuLoss]) -> Option<&Reason> {
         if self.budget_ended && !departed.is_empty() {
             return None;
         }

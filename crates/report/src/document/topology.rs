@@ -7,7 +7,7 @@ use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdict
 use coretalk_model::lint::Doubt;
 use coretalk_model::run::RunReport;
 use coretalk_model::topology::{Domain, MemoryNode, Same};
-use coretalk_model::{CpuId, CpuSet, Departure, Level, Topology};
+use coretalk_model::{CpuId, CpuLoss, CpuSet, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -185,7 +185,7 @@ pub struct StructureView<'a> {
     /// Offline CPUs; `None` if unknown.
     pub offline: Option<&'a CpuSet>,
     /// CPUs lost during the measurement.
-    pub departed: &'a [Departure],
+    pub departed: &'a [CpuLoss],
     /// CPUs in matrix order.
     pub cpus: &'a [CpuId],
     /// Unit of the latencies.

@@ -7,7 +7,7 @@ use crate::run::short;
 use coretalk_model::infer::{Observation, Refusal, levels_changed, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint};
-use coretalk_model::{CpuId, Departure, Environment, Matrix, Picos, Topology};
+use coretalk_model::{CpuId, CpuLoss, Environment, Matrix, Picos, Topology};
 use coretalk_report::advice::Origin;
 
 pub(super) struct Known {
@@ -20,7 +20,7 @@ pub(super) struct Known {
     pub(super) doubts: Vec<Doubt>,
     /// Set if the machine changed during the measurement.
     pub(super) moved: Option<Refusal>,
-    pub(super) departed: Vec<Departure>,
+    pub(super) departed: Vec<CpuLoss>,
     pub(super) spent: Picos,
 }
 

@@ -13,7 +13,7 @@ use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
 use coretalk_model::advise::Claim;
 use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
 use coretalk_model::run::{PlaceReport, RunSettings};
-use coretalk_model::{Departure, Environment, Picos};
+use coretalk_model::{CpuLoss, Environment, Picos};
 use coretalk_report::advice::ProofView;
 use coretalk_report::blocks::value::Sentence;
 
@@ -28,7 +28,7 @@ pub fn prove(
     claim: &Claim,
     measured_on: Option<&Environment>,
     spent: Picos,
-    departed: &mut Vec<Departure>,
+    departed: &mut Vec<CpuLoss>,
 ) -> Result<ProofView, Failure> {
     let seed = global.seed.unwrap_or(0);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
@@ -55,8 +55,8 @@ pub fn prove(
     let mut watcher = Watcher::new(&output::options(global), &topology, watched, 0, Vec::new(), &stop);
     let job = PlaceJob { settings: &settings, works: &work };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);
-    let is_new = |it: &Departure| departed.iter().all(|known| known.cpu != it.cpu);
-    let left: Vec<Departure> = watcher.end()?.into_iter().filter(is_new).collect();
+    let is_new = |it: &CpuLoss| departed.iter().all(|known| known.cpu != it.cpu);
+    let left: Vec<CpuLoss> = watcher.end()?.into_iter().filter(is_new).collect();
     departed.extend(left);
     let (result, ended) = ran?;
     match ended {

@@ -2,7 +2,7 @@
 
 use crate::counter;
 use crate::host::affinity::{self, Hold};
-use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
+use coretalk_model::{CpuId, CpuLoss, CpuSet, LossReason, Picos};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, mpsc};
@@ -70,7 +70,7 @@ pub enum NoOffset {
 pub struct Attendance {
     /// CPUs that have accepted a thread.
     held: CpuSet,
-    departed: Vec<Departure>,
+    departed: Vec<CpuLoss>,
 }
 
 impl Attendance {
@@ -79,10 +79,10 @@ impl Attendance {
         &mut self,
         cpus: &[CpuId],
         after: Picos,
-        absence: &dyn Fn(CpuId) -> Option<Absence>,
+        absence: &dyn Fn(CpuId) -> Option<LossReason>,
     ) -> bool {
         for &cpu in cpus.iter().filter(|&&cpu| !self.is_gone(cpu)).collect::<Vec<_>>() {
-            self.departed.extend(absence(cpu).map(|why| Departure { cpu, after, why }));
+            self.departed.extend(absence(cpu).map(|why| CpuLoss { cpu, after, why }));
         }
         cpus.iter().any(|&cpu| self.is_gone(cpu))
     }
@@ -94,14 +94,14 @@ impl Attendance {
         pair: [CpuId; 2],
         measured: &Result<Offset, NoOffset>,
         after: Picos,
-        absence: &dyn Fn(CpuId) -> Option<Absence>,
+        absence: &dyn Fn(CpuId) -> Option<LossReason>,
     ) {
         match *measured {
             Ok(_) => self.held = self.held.union(&pair.into_iter().collect()),
             Err(NoOffset::Refused(cpu)) => {
-                let was_away = Some(Absence::Offline).filter(|_| self.held.contains(cpu));
-                let why = absence(cpu).or(was_away).unwrap_or(Absence::PinRefused);
-                self.departed.push(Departure { cpu, after, why });
+                let was_away = Some(LossReason::Offline).filter(|_| self.held.contains(cpu));
+                let why = absence(cpu).or(was_away).unwrap_or(LossReason::PinRefused);
+                self.departed.push(CpuLoss { cpu, after, why });
             }
             Err(NoOffset::Silent) => {}
         }
@@ -112,7 +112,7 @@ impl Attendance {
     }
 
     /// CPUs that went offline.
-    pub fn end(self) -> Vec<Departure> {
+    pub fn end(self) -> Vec<CpuLoss> {
         self.departed
     }
 }
@@ -311,22 +311,22 @@ mod tests {
             warps: 0,
         });
         let there = |_: CpuId| None;
-        let two_is_off = |cpu: CpuId| (cpu == CpuId(2)).then_some(Absence::Offline);
+        let two_is_off = |cpu: CpuId| (cpu == CpuId(2)).then_some(LossReason::Offline);
         let mut attendance = Attendance::default();
         assert!(!attendance.misses(&[CpuId(0), CpuId(2)], at(1), &there));
         attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
         assert!(attendance.misses(&[CpuId(1), CpuId(2)], at(3), &two_is_off));
         // Present again, but still counted as gone, and listed once.
         assert!(attendance.misses(&[CpuId(0), CpuId(2)], at(4), &there));
-        assert_eq!(attendance.end(), [Departure { cpu: CpuId(2), after: at(3), why: Absence::Offline }]);
+        assert_eq!(attendance.end(), [CpuLoss { cpu: CpuId(2), after: at(3), why: LossReason::Offline }]);
         // Detected by a refusal although listed again, unlike a CPU that never accepted a thread.
-        for (held, why) in [(true, Absence::Offline), (false, Absence::PinRefused)] {
+        for (held, why) in [(true, LossReason::Offline), (false, LossReason::PinRefused)] {
             let mut attendance = Attendance::default();
             if held {
                 attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
             }
             attendance.note([CpuId(1), CpuId(2)], &Err(NoOffset::Refused(CpuId(2))), at(5), &there);
-            assert_eq!(attendance.end(), [Departure { cpu: CpuId(2), after: at(5), why }]);
+            assert_eq!(attendance.end(), [CpuLoss { cpu: CpuId(2), after: at(5), why }]);
         }
     }
 
