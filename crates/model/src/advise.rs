@@ -106,7 +106,7 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     } else {
         (search::in_order(n, &distances.spread()), false)
     };
-    let best = plainest(graph, distances, &cheapest, &simple);
+    let best = simplest_not_worse(graph, distances, &cheapest, &simple);
     let traffic = Traffic::of(graph, distances, &best);
     let mean = traffic.as_ref().map(|traffic| traffic.price(distances));
     let least = Traffic::of(graph, distances, &cheapest).map(|traffic| traffic.price(distances).point);
@@ -185,7 +185,7 @@ const MAX_FOR_PLAINNESS: f64 = 0.1;
 /// Selects, among placements without a shown difference, the simplest: a simple order, or the same groups of CPUs,
 /// filled from their first CPU. The cheapest of many is so partly by luck, and its odd order would seem to matter. A
 /// simple placement must be shown to be better than each simple order that the cheapest is shown to beat.
-fn plainest(
+fn simplest_not_worse(
     graph: &Graph,
     distances: &CpuDistances,
     best: &[u32],
