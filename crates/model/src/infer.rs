@@ -21,7 +21,7 @@ mod suspects;
 mod tests;
 mod tree;
 
-pub use agreement::{Agreement, Evidence, OtherCpus, Standing, agreement};
+pub use agreement::{Agreement, AgreementVerdict, Evidence, OtherCpus, agreement};
 pub use findings::{Findings, LoneCpu, Refusal, levels_changed};
 pub use structure::{InferredLevel, Layout, LoneGroup, Shape, Structure, repeatability};
 pub use suspects::{Doubt, Suspect};

@@ -4,7 +4,7 @@ use super::lists::cpus;
 use super::scope::level_words;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_model::infer::{Agreement, Findings, Standing, Structure};
+use coretalk_model::infer::{Agreement, AgreementVerdict, Findings, Structure};
 
 fn field(at: usize, key: &str, number: Number) -> DisplayValue {
     DisplayValue::field(pointer!("/topology/agreement/{at}/{key}"), number)
@@ -13,8 +13,8 @@ fn field(at: usize, key: &str, number: Number) -> DisplayValue {
 /// Reported levels that the latencies contradict, one line each.
 pub fn doubts(findings: &Findings, unit: &'static str) -> Vec<Block<'static>> {
     let against = findings.agreement.iter().enumerate().filter_map(|(at, held)| match held.standing {
-        Standing::Conflict => Some(conflict(at, held, unit)),
-        Standing::Coarser => Some(
+        AgreementVerdict::Conflict => Some(conflict(at, held, unit)),
+        AgreementVerdict::Coarser => Some(
             Sentence::new("the reported {level} contain groups that the system does not report")
                 .with("level", level_words(held.level, 2)),
         ),
@@ -72,20 +72,20 @@ fn count_of_groups(held: &Agreement) -> DisplayValue {
 fn standing_words(at: usize, held: &Agreement, structure: &Structure) -> Sentence {
     let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
     match held.standing {
-        Standing::Agree if held.against.is_none() => "agree, as far as one CPU can show".into(),
-        Standing::Agree => Sentence::new("agree: {level}").with_name("level", against),
-        Standing::Coarser => {
+        AgreementVerdict::Agree if held.against.is_none() => "agree, as far as one CPU can show".into(),
+        AgreementVerdict::Agree => Sentence::new("agree: {level}").with_name("level", against),
+        AgreementVerdict::Coarser => {
             Sentence::new("show unreported groups inside these: {level}").with_name("level", against)
         }
-        Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
+        AgreementVerdict::Finer | AgreementVerdict::NotVisible if is_slower_inside(held) => {
             "are higher inside these than outside".into()
         }
-        Standing::Finer if held.matched > 0 => Sentence::new("show {shown} of the {all}")
+        AgreementVerdict::Finer if held.matched > 0 => Sentence::new("show {shown} of the {all}")
             .with("shown", field(at, "shown", Number::Count(held.matched as u64)))
             .with("all", count_of_groups(held)),
-        Standing::Finer => "show no such division".into(),
-        Standing::NotVisible => "neither confirm nor contradict this".into(),
-        Standing::Conflict => {
+        AgreementVerdict::Finer => "show no such division".into(),
+        AgreementVerdict::NotVisible => "neither confirm nor contradict this".into(),
+        AgreementVerdict::Conflict => {
             let moved = match held.moved.is_empty() {
                 true => Sentence::new("the {level}").with("level", level_words(held.level, 2)),
                 false => cpus(&held.moved),

@@ -9,8 +9,8 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::reasons::Worded;
 use coretalk_model::CpuSet;
 use coretalk_model::infer::{
-    self, Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure,
-    Suspect,
+    self, Agreement, AgreementVerdict, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape,
+    Structure, Suspect,
 };
 use coretalk_model::latency::Execution;
 use coretalk_model::quantity::Unit;
@@ -50,7 +50,7 @@ pub fn refusal(refusal: &Refusal) -> Sentence {
 /// anything differs or a CPU is in no group.
 pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     let structure = findings.structure.as_ref().ok()?;
-    let agree = |held: &Agreement| held.standing == Standing::Agree && held.against.is_some();
+    let agree = |held: &Agreement| held.standing == AgreementVerdict::Agree && held.against.is_some();
     let is_reported = |index: usize| findings.agreement.iter().any(|held| held.against == Some(index));
     let is_whole = structure.levels.iter().all(|level| level.single.is_empty() && level.open.is_empty());
     let is_same = is_whole
@@ -71,7 +71,7 @@ fn found(structure: &Structure, findings: &Findings) -> Sentence {
     }
     let (mut reported, mut others) = (Vec::new(), Vec::new());
     for (index, level) in structure.levels.iter().enumerate().rev() {
-        let same = findings.agreement.iter().filter(|held| held.standing == Standing::Agree);
+        let same = findings.agreement.iter().filter(|held| held.standing == AgreementVerdict::Agree);
         let same = same.filter(|held| held.against == Some(index));
         let names: Vec<Sentence> = same.map(|held| level_words(held.level, 2).into()).collect();
         let groups = groups_of(index, level);

@@ -16,7 +16,7 @@ use coretalk_model::advise::{
     CandidateError, Claim, Constraints, CpuDistances, Graph, Pattern, Sharing, TooNear, advise, candidates,
     likely_cores, siblings_left_out, without_too_near,
 };
-use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standing, Suspect};
+use coretalk_model::infer::{AgreementVerdict, Findings, InferError, InferredLevel, Refusal, Suspect};
 use coretalk_model::latency::Execution;
 use coretalk_model::lint::{Doubt, step_of};
 use coretalk_model::topology::Domain;
@@ -413,7 +413,7 @@ fn remarks(
     if contradictory > 0 {
         remarks.push(report::structure::contradictory_words(contradictory));
     }
-    if findings.agreement.iter().any(|held| held.standing == Standing::Conflict) {
+    if findings.agreement.iter().any(|held| held.standing == AgreementVerdict::Conflict) {
         remarks.push(
             "the latencies contradict the reported topology (`coretalk topology`); the groups used here \
              follow the latencies"

@@ -1,7 +1,9 @@
 //! [`Seen`]: the structure that the latencies of a side show, for comparison with that of another side.
 
 use super::{Dataset, Levels, ReadingKey, Side};
-use crate::infer::{Findings, InferError, InferredLevel, Observation, Refusal, Shape, Standing, Structure};
+use crate::infer::{
+    AgreementVerdict, Findings, InferError, InferredLevel, Observation, Refusal, Shape, Structure,
+};
 use crate::latency::Execution;
 use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Matrix, Topology};
@@ -43,7 +45,7 @@ impl Seen {
         let flat = Topology::flat(CpuSet::new());
         let reported = side.topology.as_ref().unwrap_or(&flat);
         let findings = Findings::of_matrix(&cells, reported).tested(&side.execution);
-        let contradicts = findings.agreement.iter().any(|held| held.standing == Standing::Conflict);
+        let contradicts = findings.agreement.iter().any(|held| held.standing == AgreementVerdict::Conflict);
         Some(match findings.structure {
             Ok(structure) => Ok(Seen { structure, contradicts, cells }),
             Err(Refusal::Matrix(error)) => Err(error),

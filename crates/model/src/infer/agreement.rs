@@ -10,7 +10,7 @@ const EVIDENCE: usize = 6;
 named! {
     /// The relation of a reported level to the inferred levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Standing {
+    pub enum AgreementVerdict {
         /// An inferred level has exactly these groups, or they leave out just the one CPU that is far from the rest.
         Agree = "agree",
         /// Inside its groups, the latencies show a level that is not reported.
@@ -60,7 +60,7 @@ pub struct Agreement {
     /// Its groups of two or more CPUs of the matrix.
     pub groups: Vec<CpuSet>,
     /// The verdict.
-    pub standing: Standing,
+    pub standing: AgreementVerdict,
     /// The inferred level to which it was compared, an index into [`Structure::levels`]: for a conflict the conflicting
     /// one, otherwise the one with the largest `rand_index`. `None` without a level, or for [`Structure::all_but_one`].
     pub against: Option<usize>,
@@ -148,22 +148,22 @@ impl Sides<'_> {
         let matched = matched.max(usize::from(settled));
         let crossing = nearest(&|groups| self.contradicts(groups));
         let (standing, against) = if let Some(equal) = nearest(&|groups| same(groups, self.reported)) {
-            (Standing::Agree, Some(equal))
+            (AgreementVerdict::Agree, Some(equal))
         } else if settled {
-            (Standing::Agree, None)
+            (AgreementVerdict::Agree, None)
         } else if crossing.is_some() {
-            (Standing::Conflict, crossing)
+            (AgreementVerdict::Conflict, crossing)
         } else if leaves_out {
-            (Standing::Coarser, nearest(&|groups| lies_within(groups, self.reported)))
+            (AgreementVerdict::Coarser, nearest(&|groups| lies_within(groups, self.reported)))
         } else if matched > 0 || levels.iter().any(|level| lies_within(self.reported, &level.groups)) {
-            (Standing::Finer, nearest(&|_| true))
+            (AgreementVerdict::Finer, nearest(&|_| true))
         } else {
-            (Standing::NotVisible, nearest(&|_| true))
+            (AgreementVerdict::NotVisible, nearest(&|_| true))
         };
         let labels = labels(self.reported);
         let together = |a: CpuId, b: CpuId| labels.get(&a).is_some_and(|label| labels.get(&b) == Some(label));
         let [inside, across] = self.medians(&together);
-        let conflict = against.filter(|_| standing == Standing::Conflict);
+        let conflict = against.filter(|_| standing == AgreementVerdict::Conflict);
         Agreement {
             level,
             groups: self.reported.to_vec(),
@@ -301,7 +301,7 @@ mod tests {
         (infer(&observed).unwrap(), observed)
     }
 
-    fn standings(levels: &[(Level, &[&str])]) -> Vec<(Level, Standing)> {
+    fn standings(levels: &[(Level, &[&str])]) -> Vec<(Level, AgreementVerdict)> {
         let (structure, observed) = measured();
         agreement(&topology("0-15", levels), &structure, &observed)
             .iter()
@@ -315,7 +315,7 @@ mod tests {
     fn the_same_groups_agree_and_one_package_says_nothing() {
         let found =
             standings(&[(Level::Core, CORES), (Level::L3, &["0-7", "8-15"]), (Level::Package, &["0-15"])]);
-        assert_eq!(found, [(Level::Core, Standing::Agree), (Level::L3, Standing::Agree)]);
+        assert_eq!(found, [(Level::Core, AgreementVerdict::Agree), (Level::L3, AgreementVerdict::Agree)]);
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_last_level_cache_that_holds_two_groups_is_coarser() {
         let found = standings(&[(Level::Core, CORES), (Level::L3, &["0-15"]), (Level::Package, &["0-15"])]);
-        assert_eq!(found, [(Level::Core, Standing::Agree), (Level::L3, Standing::Coarser)]);
+        assert_eq!(found, [(Level::Core, AgreementVerdict::Agree), (Level::L3, AgreementVerdict::Coarser)]);
     }
 
     #[test]
@@ -340,11 +340,11 @@ mod tests {
         let quarters: &[&str] = &["0-3", "4-7", "8-11", "12-15"];
         let found =
             standings(&[(Level::Core, CORES), (Level::Cluster, quarters), (Level::L3, &["0-7", "8-15"])]);
-        assert_eq!(found[1], (Level::Cluster, Standing::Finer));
+        assert_eq!(found[1], (Level::Cluster, AgreementVerdict::Finer));
         let flat = Matrix::symmetric((0..16).map(CpuId).collect(), |_, _| Some(Observation::bare(30.0)));
         let held =
             agreement(&topology("0-15", &[(Level::L3, &["0-7", "8-15"])]), &infer(&flat).unwrap(), &flat);
-        assert_eq!((held[0].standing, held[0].rand_index), (Standing::NotVisible, None));
+        assert_eq!((held[0].standing, held[0].rand_index), (AgreementVerdict::NotVisible, None));
         assert_eq!((held[0].inside, held[0].across), (Some(30.0), Some(30.0)));
     }
 
@@ -357,11 +357,11 @@ mod tests {
             &structure,
             &observed,
         );
-        assert_eq!(held[0].standing, Standing::Conflict);
+        assert_eq!(held[0].standing, AgreementVerdict::Conflict);
         assert!(held[0].rand_index.unwrap() < 0.0);
         assert_eq!(held[0].evidence[0], Evidence { pair: [CpuId(0), CpuId(1)], value: 8.0, expected: 85.0 });
         assert!(held[0].evidence.len() == EVIDENCE && held[0].groups.len() == 8);
-        assert_eq!((held[1].standing, held[1].moved.to_string()), (Standing::Conflict, "7,8".into()));
+        assert_eq!((held[1].standing, held[1].moved.to_string()), (AgreementVerdict::Conflict, "7,8".into()));
         assert!((0.4..0.8).contains(&held[1].rand_index.unwrap()), "{:?}", held[1].rand_index);
     }
 
@@ -379,14 +379,17 @@ mod tests {
         let crossing: &[&str] = &["0,1", "2,3", "4,5", "6,7"];
         assert_eq!(
             held(&[(Level::Node, twos), (Level::Package, crossing)]),
-            [(Level::Node, Standing::Agree), (Level::Package, Standing::NotVisible)]
+            [(Level::Node, AgreementVerdict::Agree), (Level::Package, AgreementVerdict::NotVisible)]
         );
         let wide: &[&str] = &["0,1,4", "2,3,5"];
-        assert_eq!(held(&[(Level::L3, wide), (Level::Node, twos)])[0], (Level::L3, Standing::NotVisible));
+        assert_eq!(
+            held(&[(Level::L3, wide), (Level::Node, twos)])[0],
+            (Level::L3, AgreementVerdict::NotVisible)
+        );
         // No reported group explains it, or only a larger one.
-        assert_eq!(held(&[(Level::Package, crossing)]), [(Level::Package, Standing::Conflict)]);
+        assert_eq!(held(&[(Level::Package, crossing)]), [(Level::Package, AgreementVerdict::Conflict)]);
         let larger = standings(&[(Level::L3, &["7,8"]), (Level::Node, &["0-7", "8-15"])]);
-        assert_eq!(larger, [(Level::L3, Standing::Conflict), (Level::Node, Standing::Agree)]);
+        assert_eq!(larger, [(Level::L3, AgreementVerdict::Conflict), (Level::Node, AgreementVerdict::Agree)]);
     }
 
     #[test]
@@ -399,8 +402,8 @@ mod tests {
             let topology = topology("0-4", &[(Level::L3, caches)]);
             agreement(&topology, &structure, &observed).iter().map(|held| held.standing).collect::<Vec<_>>()
         };
-        assert_eq!(held(&["0-3", "4"]), [Standing::Agree]);
-        assert_eq!(held(&["0-2", "3-4"]), [Standing::NotVisible]);
+        assert_eq!(held(&["0-3", "4"]), [AgreementVerdict::Agree]);
+        assert_eq!(held(&["0-2", "3-4"]), [AgreementVerdict::NotVisible]);
         assert_eq!(held(&["0-4"]), []);
     }
 
@@ -409,7 +412,7 @@ mod tests {
         let (mut structure, observed) = measured();
         structure.levels[0].groups.remove(3);
         let held = agreement(&topology("0-15", &[(Level::Core, CORES)]), &structure, &observed);
-        assert_eq!((held[0].standing, held[0].matched), (Standing::Finer, 7));
+        assert_eq!((held[0].standing, held[0].matched), (AgreementVerdict::Finer, 7));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! [`Findings`]: conclusions about the structure of a machine, or the reason why there are none.
 
 use super::{
-    Agreement, InferError, LoneGroup, Observation, Standing, Structure, agreement, infer_of_step,
+    Agreement, AgreementVerdict, InferError, LoneGroup, Observation, Structure, agreement, infer_of_step,
     observations, repeatability,
 };
 use crate::latency::execution::{Execution, Reason, verdicts};
@@ -48,7 +48,7 @@ impl Findings {
     /// All single CPUs outside a group of all others: in the matrix, or in the group of the next coarser level.
     pub fn lone_cpus(&self) -> Vec<LoneCpu<'_>> {
         let Ok(structure) = &self.structure else { return Vec::new() };
-        let settled = |held: &&Agreement| held.standing == Standing::Agree && held.against.is_none();
+        let settled = |held: &&Agreement| held.standing == AgreementVerdict::Agree && held.against.is_none();
         let settled: Vec<Level> = self.agreement.iter().filter(settled).map(|held| held.level).collect();
         let lone = structure.all_but_one().map(|(group, cpu)| LoneCpu {
             cpu,
