@@ -10,7 +10,7 @@ mod threads;
 use crate::series::RequestError;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::series::TrialOrder;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::probes::spawn::names;
@@ -172,10 +172,10 @@ const MAX_KEPT: usize = 1 << 15;
 /// Times of the creations of one pass.
 #[derive(Debug)]
 pub struct Tallies {
-    cost: Tally,
-    latency: Tally,
-    join: Tally,
-    first: Tally,
+    cost: TickHistogram,
+    latency: TickHistogram,
+    join: TickHistogram,
+    first: TickHistogram,
     /// First statement minus return, in signed ticks.
     after_return: Vec<i64>,
     child_first: u64,
@@ -192,10 +192,10 @@ impl Tallies {
     /// Creates empty tallies and allocates all memory.
     pub fn new() -> Tallies {
         Tallies {
-            cost: Tally::new(),
-            latency: Tally::new(),
-            join: Tally::new(),
-            first: Tally::new(),
+            cost: TickHistogram::new(),
+            latency: TickHistogram::new(),
+            join: TickHistogram::new(),
+            first: TickHistogram::new(),
             after_return: Vec::with_capacity(MAX_KEPT),
             child_first: 0,
             samples: 0,

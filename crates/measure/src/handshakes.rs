@@ -11,7 +11,7 @@ mod kernel;
 mod primitives;
 mod stage;
 mod strategies;
-mod tally;
+mod tick_histogram;
 mod trial_context;
 mod wait;
 

@@ -36,7 +36,7 @@ pub mod strategies;
 pub mod streams;
 pub mod suite;
 pub mod sync;
-pub mod tally;
+pub mod tick_histogram;
 pub mod trial_context;
 pub mod twin;
 pub mod wait;

@@ -11,7 +11,7 @@ use coretalk_measure::probes::execution::{self, Execution};
 use coretalk_measure::probes::latency_under_load::names as load;
 use coretalk_measure::probes::spawn;
 use coretalk_measure::series::{SeriesProbe, SeriesRequest, TrialOrder};
-use coretalk_measure::tally::Tally;
+use coretalk_measure::tick_histogram::TickHistogram;
 use coretalk_measure::{Machine, Stop, WorkerSettings, probes};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::wake::RanOn;
@@ -327,7 +327,7 @@ fn two_trials_end_together_and_every_message_arrives() {
 #[test]
 fn counting_an_event_allocates_nothing() {
     const EVENTS: u64 = 2_000_000;
-    let mut tally = Tally::new();
+    let mut tally = TickHistogram::new();
     let before = Allocated::by_this_thread();
     let began = counter::start();
     for event in 0..EVENTS {

@@ -2,7 +2,7 @@
 
 use crate::pricing::Pricing;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::probes::ProbeDeclaration;
@@ -120,8 +120,8 @@ fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> 
 
 #[derive(Debug, Default)]
 struct Sights {
-    first: Tally,
-    last: Tally,
+    first: TickHistogram,
+    last: TickHistogram,
     /// Writes that a reader seems to have seen before they were made, because the CPUs' counters differ.
     negative: u64,
 }

@@ -15,7 +15,7 @@ use crate::kernel::Kernel;
 use crate::power::{self, Awake};
 use crate::pricing::Pricing;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 pub use coretalk_model::idle_gaps::names;
@@ -133,7 +133,7 @@ fn simulate_gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let bare_ns = stage.transfer_ns(from, to) + stage.transfer_ns(to, from);
-    let mut trips = Tally::new();
+    let mut trips = TickHistogram::new();
     while (stage.elapsed() < order.span && trips.len() < SIMULATED) || trips.len() < 2 {
         stage.pass(gap_ns);
         let trip_ns = stage.event(bare_ns);
@@ -147,7 +147,7 @@ fn simulate_gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
 }
 
 /// The results of a pass with idle gaps.
-pub fn observe(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
+pub fn observe(trips: &TickHistogram, rate: TickRate, clock_ns: f64) -> Observed {
     let mut observed = Observed::default();
     let histogram = trips.histogram(rate);
     if let Some(median) = histogram.percentile_ns(0.5) {

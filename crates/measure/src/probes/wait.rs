@@ -17,7 +17,7 @@ use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wait::{self, WaitCost};
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::instructions::Instruction;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
@@ -162,7 +162,7 @@ fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs:
         Mode::NoClock => &[],
         _ => &[names::TRIP],
     };
-    let mut tallies: Vec<Tally> = views.iter().map(|_| Tally::new()).collect();
+    let mut tallies: Vec<TickHistogram> = views.iter().map(|_| TickHistogram::new()).collect();
     let requested = order.options.number("samples").map(|samples| (samples / 8.0).ceil());
     let most = requested.unwrap_or(TRIPS).clamp(1.0, MAX_TRIPS) as u64;
     let (mut trips, mut all_ns, mut cpu_ns, mut slept, mut spins) = (0u64, 0.0, 0.0, 0.0, 0.0);
@@ -199,7 +199,7 @@ fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs:
         return observed;
     }
     let (rate, clock_ns) = (stage.rate(), stage.clock_ns());
-    let mut every = Tally::new();
+    let mut every = TickHistogram::new();
     for (view, tally) in views.iter().zip(&tallies) {
         observed.histogram(view, tally.histogram(rate));
         every.add(tally);
@@ -214,7 +214,7 @@ fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs:
 }
 
 fn clock(stage: &mut dyn Pricing<'_>) -> Observed {
-    let mut tally = Tally::new();
+    let mut tally = TickHistogram::new();
     for _ in 0..TRIPS as u64 {
         let clock_ns = stage.clock_ns();
         stage.pass(clock_ns);

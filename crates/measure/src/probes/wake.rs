@@ -17,7 +17,7 @@ use crate::pricing::Pricing;
 use crate::primitives::Primitive;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wake;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
@@ -164,10 +164,10 @@ pub(super) fn simulate(
 
 #[derive(Debug, Default)]
 struct Tallies {
-    slept: Tally,
-    hot: Tally,
-    waker: Tally,
-    first: Tally,
+    slept: TickHistogram,
+    hot: TickHistogram,
+    waker: TickHistogram,
+    first: TickHistogram,
     /// Wake-ups that seem to precede their sending, because the CPUs' counters differ.
     negative: u64,
     /// Positions of an unbound waiter relative to the waker, in the order of [`RanOn::ALL`].
@@ -246,7 +246,7 @@ fn priced_rounds(
 }
 
 fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
-    let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
+    let [mut first, mut last, mut waker] = [TickHistogram::new(), TickHistogram::new(), TickHistogram::new()];
     while stage.elapsed() < order.span || last.is_empty() {
         stage.pass(gap_ns);
         let bare = wake::price_all(stage, &catalogue::cost(PrimitiveKind::CondvarAll), gap_ns);
@@ -266,7 +266,7 @@ fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64
 }
 
 fn priced_sleeps(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
-    let mut tally = Tally::new();
+    let mut tally = TickHistogram::new();
     while stage.elapsed() < order.span || tally.is_empty() {
         let late_ns = stage.costs().syscall_ns + stage.costs().wake_ns + stage.idle_exit_ns(SLEEP_NS as f64);
         let late_ns = stage.event(late_ns);

@@ -9,7 +9,7 @@ use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum
 use super::message::Message;
 use super::paced::{Arrivals, Pace, SEQUENCE};
 use crate::stage::Halt;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use std::sync::Arc;
 
 /// Minimum number of batches sent at a rate, whatever time that takes: only whole batches are sent.
@@ -180,7 +180,7 @@ fn consume_paced<M: Message, R: Receiver<M>>(
     batch: usize,
 ) -> Result<Received, Halt> {
     let mut delays = Box::new(Delays::default());
-    let mut ends: Box<[Tally; 2]> = Box::default();
+    let mut ends: Box<[TickHistogram; 2]> = Box::default();
     let mut arrivals = Arrivals::new(course, pace, &mut delays);
     let mut hand = Vec::new();
     let mut empty = 0;

@@ -2,7 +2,7 @@
 //! message.
 
 use crate::stage::Guard;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 
 /// The order to a role.
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +51,11 @@ pub struct Received {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delays {
     /// From the due time of a message.
-    pub corrected: Tally,
+    pub corrected: TickHistogram,
     /// From the actual sending.
-    pub uncorrected: Tally,
+    pub uncorrected: TickHistogram,
     /// Corrected delays of the first and the last message of each batch, where messages are sent in batches.
-    pub of_batch: Option<Box<[Tally; 2]>>,
+    pub of_batch: Option<Box<[TickHistogram; 2]>>,
 }
 
 /// Progress of a loop at one time.

@@ -214,8 +214,9 @@ fn batches_at_a_rate_are_whole_and_count_the_delays_of_their_ends() {
         assert_eq!(delays.corrected.len(), sent.messages);
         assert_eq!([ends[0].len(), ends[1].len()], [sent.messages / 5; 2]);
         // The first message of a batch waits for the four that follow.
-        let least =
-            |of: &crate::tally::Tally| of.histogram(coretalk_model::TickRate { hz: 1e9 }).percentile_ns(0.0);
+        let least = |of: &crate::tick_histogram::TickHistogram| {
+            of.histogram(coretalk_model::TickRate { hz: 1e9 }).percentile_ns(0.0)
+        };
         assert!(least(&ends[0]) >= Some(0.95 * 80_000.0), "{}: {:?}", kind.id, least(&ends[0]));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::trials::Config;
 use crate::counters::catalogue::MethodKind;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram, TickRate};
@@ -22,7 +22,7 @@ pub struct Observation {
     pub parts: Vec<u32>,
     pub cpu_ns: Option<u64>,
     pub switches: Option<[u32; 2]>,
-    pub acquire: Option<Tally>,
+    pub acquire: Option<TickHistogram>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
@@ -203,7 +203,7 @@ fn act<C: Counter, const STAMPED: bool>(
         }
     }
     let mut observation = Observation {
-        acquire: STAMPED.then(Tally::new),
+        acquire: STAMPED.then(TickHistogram::new),
         ordered: true,
         // Twice the window, since a thread that shares its CPU may end late.
         parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),

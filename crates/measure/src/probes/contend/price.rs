@@ -5,7 +5,7 @@ use crate::counters::catalogue::MethodKind;
 use crate::pricing::Pricing;
 use crate::series::TrialOrder;
 use crate::sim::contend::{ContendCost, Contended, Sections, Turn, run};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
@@ -125,7 +125,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let (cost, sections) = (cost(config.method.kind), sections(&config));
     let span_ns = order.span.ns();
     let plain = run(stage, cost, sections, span_ns, SIMULATED, &mut |_, _| ());
-    let mut tally = Tally::new();
+    let mut tally = TickHistogram::new();
     let clock_ns = stage.clock_ns();
     run(stage, cost, sections, span_ns * STAMPED_SHARE, SIMULATED, &mut |stage, waited_ns| {
         let ticks = stage.ticks(waited_ns + clock_ns);

@@ -1,7 +1,7 @@
 //! [`Account`]: the gaps of one CPU in one pass and their causes.
 
 use crate::interrupts::Evidence;
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use coretalk_model::TickRate;
 use coretalk_model::jitter::names;
 use coretalk_model::series::Observed;
@@ -11,7 +11,7 @@ const MAX_INTERRUPT_NS: f64 = 200_000.0;
 
 #[derive(Debug)]
 pub struct Account {
-    gaps: Tally,
+    gaps: TickHistogram,
     /// Ticks lost in gaps with a context switch.
     switched: u64,
     /// Lengths of the gaps with a context switch, in ticks.
@@ -36,7 +36,7 @@ const MIN_STOP_NS: f64 = 1e6;
 impl Account {
     pub fn new() -> Account {
         Account {
-            gaps: Tally::new(),
+            gaps: TickHistogram::new(),
             switched: 0,
             switches: Vec::with_capacity(MAX_SWITCHES),
             others: Vec::with_capacity(MAX_KEPT),

@@ -8,7 +8,7 @@ use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -45,8 +45,8 @@ fn ask_after_gaps(
     word: &Word,
     span_ticks: u64,
     gap: impl Fn(u64) -> u64,
-) -> Result<Tally, Halt> {
-    let mut trips = Tally::new();
+) -> Result<TickHistogram, Halt> {
+    let mut trips = TickHistogram::new();
     role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 0.. {
@@ -109,7 +109,7 @@ fn run_phase(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     field: &Field,
-) -> Result<Tally, TrialFailure> {
+) -> Result<TickHistogram, TrialFailure> {
     let shared = Shared::default();
     let span_ticks = context.rate().ticks(order.span.ns() / 2.0) as u64;
     let neighbours = load.map_or(0, |_| context.cpus().len() as u64 - 2);
@@ -132,8 +132,13 @@ fn run_phase(
     Ok(said.into_iter().flatten().next().unwrap_or_default())
 }
 
-fn ask(role: &RoleContext<'_>, shared: &Shared, neighbours: u64, span_ticks: u64) -> Result<Tally, Halt> {
-    let mut batches = Tally::new();
+fn ask(
+    role: &RoleContext<'_>,
+    shared: &Shared,
+    neighbours: u64,
+    span_ticks: u64,
+) -> Result<TickHistogram, Halt> {
+    let mut batches = TickHistogram::new();
     role.wait_for_all()?;
     // Acquire pairs with the Release of each neighbour.
     role.wait_until(|| shared.working.load(Acquire) >= neighbours)?;

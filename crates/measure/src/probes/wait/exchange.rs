@@ -4,7 +4,7 @@ use crate::counter;
 use crate::stage::{Guard, Halt};
 use crate::strategies::Strategy;
 use crate::strategies::{Turn, after, is_end, is_turn};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 
 /// Uncounted round trips on every line, for address translation and the phase of the first trip.
 pub const LEAD_IN: u64 = 2;
@@ -62,7 +62,7 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     lines: &[&Turn],
     guard: &Guard<'_>,
     plan: &Plan,
-    tallies: &mut [Tally],
+    tallies: &mut [TickHistogram],
 ) -> Result<Led, Halt> {
     let mut led = Led::default();
     let mut batch = FIRST_BATCH;
@@ -102,7 +102,7 @@ fn timed<S: Strategy, const WAKES: bool>(
     guard: &Guard<'_>,
     end: u64,
     most: u64,
-    tallies: &mut [Tally],
+    tallies: &mut [TickHistogram],
     led: &mut Led,
 ) -> Result<u64, Halt> {
     // One tally, or two for alternating trips.

@@ -12,7 +12,7 @@ use crate::strategies::Turn;
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::spinning::{Busy, Spinning};
 use crate::strategies::{Alternating, Strategy};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -55,7 +55,7 @@ struct Lead<'a> {
     lines: &'a [&'a Turn],
     role: &'a RoleContext<'a>,
     plan: &'a Plan,
-    tallies: &'a mut [Tally],
+    tallies: &'a mut [TickHistogram],
     wakes: bool,
     alternates: bool,
 }
@@ -117,7 +117,7 @@ pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
 }
 
 struct Observation {
-    led: Option<(Led, Vec<Tally>, u64)>,
+    led: Option<(Led, Vec<TickHistogram>, u64)>,
     followed: Option<Followed>,
     cpu_ns: Option<u64>,
     switches: Option<[u32; 2]>,
@@ -149,11 +149,11 @@ fn trips(
     let drawn = drawn(order.key, spells);
     let run_role = |role: &RoleContext<'_>| -> Result<Observation, Halt> {
         // The first role touches the memory first, so it is on that role's node.
-        let mut tallies: Vec<Tally> = Vec::new();
+        let mut tallies: Vec<TickHistogram> = Vec::new();
         let mut clock_ticks = 0;
         if role.number == 0 {
             lines.get_or_init(|| (0..LINES).map(|_| Turn::new()).collect());
-            tallies = (0..views).map(|_| Tally::new()).collect();
+            tallies = (0..views).map(|_| TickHistogram::new()).collect();
             clock_ticks = clock_cost();
         }
         role.wait_for_all()?;
@@ -229,7 +229,7 @@ fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: O
     } else {
         let views: &[&str] =
             if mode == Mode::Alternate { &[names::HINT, names::PLAIN] } else { &[names::TRIP] };
-        let mut every = Tally::new();
+        let mut every = TickHistogram::new();
         for (view, tally) in views.iter().zip(&tallies) {
             observed.histogram(view, tally.histogram(rate));
             every.add(tally);

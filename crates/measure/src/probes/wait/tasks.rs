@@ -14,7 +14,7 @@ use crate::strategies::sleeping::{Backoff, SpinFutex};
 use crate::strategies::spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield};
 use crate::strategies::{Alternating, Strategy};
 use crate::strategies::{Turn, after, is_end, is_turn, trip_is_even};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::wait::names;
@@ -121,8 +121,8 @@ pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obser
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let requested = order.options.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
     let most = requested.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
-    let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
-        let mut tally = Tally::new();
+    let run_role = |role: &RoleContext<'_>| -> Result<TickHistogram, Halt> {
+        let mut tally = TickHistogram::new();
         role.wait_for_all()?;
         let end = counter::now_ticks() + span_ticks;
         loop {

@@ -6,7 +6,7 @@ use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
@@ -14,7 +14,7 @@ use coretalk_model::stats::Key;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The waker's counts: time until the first waiter continued, until the last, and the waker's own cost.
-type Counted = [Tally; 3];
+type Counted = [TickHistogram; 3];
 
 #[derive(Debug, Default)]
 struct Crowd {
@@ -78,7 +78,7 @@ fn wake(
     span_ticks: u64,
     key: Key,
 ) -> Result<Counted, Halt> {
-    let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
+    let [mut first, mut last, mut waker] = [TickHistogram::new(), TickHistogram::new(), TickHistogram::new()];
     role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 1.. {

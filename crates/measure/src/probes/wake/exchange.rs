@@ -16,7 +16,7 @@ use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
-use crate::tally::Tally;
+use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -334,8 +334,11 @@ pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obse
 }
 
 #[inline(never)]
-fn sleep_on(role: &RoleContext<'_>, [span_ticks, sleep_ticks]: [u64; 2]) -> Result<(Tally, u64), Halt> {
-    let (mut tally, mut negative) = (Tally::new(), 0);
+fn sleep_on(
+    role: &RoleContext<'_>,
+    [span_ticks, sleep_ticks]: [u64; 2],
+) -> Result<(TickHistogram, u64), Halt> {
+    let (mut tally, mut negative) = (TickHistogram::new(), 0);
     role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     loop {

@@ -1,4 +1,4 @@
-//! [`Tally`]: counts single events by their ticks while they happen, without allocating.
+//! [`TickHistogram`]: counts single events by their ticks while they happen, without allocating.
 
 use coretalk_model::{Histogram, TickRate};
 
@@ -18,9 +18,9 @@ const _: () = assert!(SLOTS.is_multiple_of(BLOCK));
 /// Counts events by their ticks. All memory is allocated and touched at construction.
 ///
 /// ```
-/// # use coretalk_measure::tally::Tally;
+/// # use coretalk_measure::tick_histogram::TickHistogram;
 /// # use coretalk_model::TickRate;
-/// let mut trips = Tally::new();
+/// let mut trips = TickHistogram::new();
 /// for ticks in [15, 17, 15, 90_000] {
 ///     trips.count(ticks);
 /// }
@@ -28,27 +28,27 @@ const _: () = assert!(SLOTS.is_multiple_of(BLOCK));
 /// assert_eq!((histogram.count(), histogram.percentile_ns(0.5)), (4, Some(15.0)));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tally {
+pub struct TickHistogram {
     slots: Box<[u32]>,
     sum: f64,
     count: u64,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally::new()
+impl Default for TickHistogram {
+    fn default() -> TickHistogram {
+        TickHistogram::new()
     }
 }
 
-impl Tally {
+impl TickHistogram {
     /// An empty tally; allocates 600 kB and touches every page.
-    pub fn new() -> Tally {
+    pub fn new() -> TickHistogram {
         let mut slots = vec![0u32; SLOTS].into_boxed_slice();
         // Zeroed memory may be one shared page until it is written; the first events must not pay for the page faults.
         slots.iter_mut().step_by(OF_A_PAGE).for_each(|slot| *slot = std::hint::black_box(0));
         slots[SLOTS - 1] = std::hint::black_box(0);
         std::hint::black_box(&mut slots);
-        Tally { slots, sum: 0.0, count: 0 }
+        TickHistogram { slots, sum: 0.0, count: 0 }
     }
 
     /// Counts an event in a few ns; never allocates.
@@ -76,7 +76,7 @@ impl Tally {
     }
 
     /// Adds all events of another tally.
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &TickHistogram) {
         for (slot, &more) in self.slots.iter_mut().zip(&other.slots) {
             *slot = slot.saturating_add(more);
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_tally_keeps_count_and_mean() {
-        let mut tally = Tally::new();
+        let mut tally = TickHistogram::new();
         assert_eq!(tally.mean_ns(TickRate { hz: 1e9 }), None);
         for ticks in [10, 20, 1_000_000] {
             tally.count(ticks);
