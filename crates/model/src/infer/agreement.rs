@@ -107,7 +107,7 @@ pub fn agreement(
         if divides || leaves_out {
             let others = || all.iter().filter(|(other, _)| *other != level).flat_map(|(_, groups)| groups);
             held.push(
-                Sides { reported: &groups, others: others().collect(), structure, observed }
+                LevelComparison { reported: &groups, others: others().collect(), structure, observed }
                     .hold(level, leaves_out),
             );
         }
@@ -125,14 +125,14 @@ fn unreported(structure: &Structure, reported: &[(Level, Vec<CpuSet>)]) -> Vec<u
     (0..structure.levels.len()).filter(|index| !known(index)).collect()
 }
 
-struct Sides<'a> {
+struct LevelComparison<'a> {
     reported: &'a [CpuSet],
     others: Vec<&'a CpuSet>,
     structure: &'a Structure,
     observed: &'a Matrix<Option<Observation>>,
 }
 
-impl Sides<'_> {
+impl LevelComparison<'_> {
     fn hold(&self, level: Level, leaves_out: bool) -> Agreement {
         let levels = &self.structure.levels;
         let index_of = |index: usize| rand_index(self.reported, &levels[index].groups, &self.structure.cpus);

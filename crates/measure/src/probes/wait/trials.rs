@@ -124,7 +124,7 @@ impl Trial {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Sides {
+enum WaitSubject {
     /// Native strategies; `None` is the clock alone.
     Ours([Option<StrategyKind>; 2]),
     /// A runtime's strategy, the same on both sides.
@@ -155,7 +155,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         Mode::Cost => DEFAULT_CALLS,
         _ => DEFAULT,
     };
-    let mut sides: Vec<Sides> = Vec::new();
+    let mut sides: Vec<WaitSubject> = Vec::new();
     if requested.is_some_and(|requested| requested.split(',').any(|name| name.trim().is_empty())) {
         return Err(RequestError::out_of_range(
             "--strategy contains an empty name",
@@ -182,13 +182,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             continue;
         }
         sides.push(match external {
-            Some(external) => Sides::External(external),
-            None if word == CLOCK => Sides::Ours([None; 2]),
-            None => Sides::Ours([Some(strategy_kind(name)?); 2]),
+            Some(external) => WaitSubject::External(external),
+            None if word == CLOCK => WaitSubject::Ours([None; 2]),
+            None => WaitSubject::Ours([Some(strategy_kind(name)?); 2]),
         });
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
-        let pair = Sides::Ours(both(pair)?.map(Some));
+        let pair = WaitSubject::Ours(both(pair)?.map(Some));
         if sides.contains(&pair) {
             let sentence = "--asym lists the same sides twice, or a strategy that --strategy lists too";
             return Err(RequestError::Unfit(sentence.into()));
@@ -203,13 +203,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let mut trials = Vec::new();
     for side in &sides {
         let is_clock = match side {
-            Sides::Ours([first, _]) => first.is_none(),
-            Sides::External(external) => external.name == CLOCK,
+            WaitSubject::Ours([first, _]) => first.is_none(),
+            WaitSubject::External(external) => external.name == CLOCK,
         };
         let mode = if is_clock { Mode::Clock } else { mode };
         let spec = |placement: Vec<CpuId>| match side {
-            Sides::Ours(side) => Trial::spec(mode, *side, placement),
-            Sides::External(external) => of_runtime(external, mode, placement),
+            WaitSubject::Ours(side) => Trial::spec(mode, *side, placement),
+            WaitSubject::External(external) => of_runtime(external, mode, placement),
         };
         match mode.is_of_one_cpu() {
             true => trials.push(spec(vec![first])),
@@ -218,8 +218,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     }
     // Sibling trials: every strategy, on the first core with siblings.
     if let (Mode::Timed, Some([waiter, sibling])) = (mode, siblings(request)) {
-        let same = |side: &Sides| match side {
-            Sides::Ours([first, second]) if first == second => *first,
+        let same = |side: &WaitSubject| match side {
+            WaitSubject::Ours([first, second]) if first == second => *first,
             _ => None,
         };
         for strategy in sides.iter().filter_map(same) {
