@@ -90,9 +90,9 @@ pub struct SpinBarrier {
 /// of 128 bytes, so 256 bytes cover two of either.
 #[derive(Debug, Default)]
 #[repr(align(256))]
-pub struct Apart<T>(pub T);
+pub struct CachePadded<T>(pub T);
 
-impl<T> std::ops::Deref for Apart<T> {
+impl<T> std::ops::Deref for CachePadded<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

@@ -7,7 +7,7 @@ use crate::primitives::spin::TasLock;
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use crate::wait::{Busy, Pause, WaitAction};
 
 // Every order in this file is Relaxed: the number carries nothing but itself, each addition is one atomic operation,
@@ -26,7 +26,7 @@ pub struct CasLoop<const BACKOFF: bool>(AtomicU64);
 
 /// One counter per thread, summed at the end: the cost without sharing.
 #[derive(Debug)]
-pub struct PerThread(Box<[Apart<AtomicU64>]>);
+pub struct PerThread(Box<[CachePadded<AtomicU64>]>);
 
 /// A load and a store, which loses concurrent updates: the wrong answer, but no undefined behaviour.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Counter for PerThread {
     type Handle<'a> = &'a AtomicU64;
 
     fn new(setup: &Setup) -> PerThread {
-        PerThread((0..setup.threads).map(|_| Apart(AtomicU64::new(0))).collect())
+        PerThread((0..setup.threads).map(|_| CachePadded(AtomicU64::new(0))).collect())
     }
 
     fn handle(&self, thread: usize) -> &AtomicU64 {

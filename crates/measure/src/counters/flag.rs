@@ -9,7 +9,7 @@ use crate::queues::futex::Futex;
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Acquire, Release, SeqCst};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -31,7 +31,7 @@ pub struct FlagLock {
 #[derive(Debug, Default)]
 pub struct Bucket {
     waiters: Waiters,
-    version: Apart<Futex>,
+    version: CachePadded<Futex>,
 }
 
 /// Guard of a [`FlagLock`].

@@ -4,7 +4,7 @@ use super::guarded::Lock;
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use crate::wait::{Pause, WaitAction};
 
 const NOBODY: u64 = 0;
@@ -22,14 +22,14 @@ const NOBODY: u64 = 0;
 pub struct McsLock {
     /// Name of the last node.
     tail: AtomicU64,
-    nodes: Box<[Apart<Node>]>,
+    nodes: Box<[CachePadded<Node>]>,
 }
 
 /// Per-thread state: the name of the thread's node, and the location of all nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
     name: u64,
-    nodes: &'a [Apart<Node>],
+    nodes: &'a [CachePadded<Node>],
 }
 
 /// Node of one thread in the queue.
@@ -59,7 +59,7 @@ impl Lock for McsLock {
 
     fn new(threads: usize) -> McsLock {
         let node = || Node { next: AtomicU64::new(NOBODY), waits: AtomicU64::new(0) };
-        McsLock { tail: AtomicU64::new(NOBODY), nodes: (0..threads).map(|_| Apart(node())).collect() }
+        McsLock { tail: AtomicU64::new(NOBODY), nodes: (0..threads).map(|_| CachePadded(node())).collect() }
     }
 
     fn handle(&self, thread: usize) -> Nodes<'_> {

@@ -5,7 +5,7 @@ use crate::counter;
 use crate::host::{affinity, futex};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
-use crate::trial_context::{Apart, RoleContext, TrialContext};
+use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuSet, Picos, TrialFailure};
@@ -204,10 +204,10 @@ const LAST: u32 = u32::MAX;
 #[derive(Debug, Default)]
 struct Mailbox {
     /// Number of the current task; the worker sleeps on it.
-    task: Apart<AtomicU32>,
+    task: CachePadded<AtomicU32>,
     /// Number of the last completed task; the creator sleeps on it.
-    done: Apart<AtomicU32>,
-    began: Apart<AtomicU64>,
+    done: CachePadded<AtomicU32>,
+    began: CachePadded<AtomicU64>,
 }
 
 impl Mailbox {

@@ -9,7 +9,7 @@ use super::futex;
 use super::trial::Trial;
 use crate::stage::Halt;
 use crate::stop::Stop;
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -24,15 +24,15 @@ pub struct Batch {
     rounds: Vec<RunningRound>,
     workers: BTreeMap<CpuId, WorkerState>,
     stop: Stop,
-    completed: Apart<AtomicU32>,
+    completed: CachePadded<AtomicU32>,
     /// 1 once no further round will be released; the coordinating thread sleeps on it.
-    over: Apart<AtomicU32>,
+    over: CachePadded<AtomicU32>,
 }
 
 #[derive(Debug)]
 struct RunningRound {
     trials: Vec<Result<Trial, TrialFailure>>,
-    remaining: Apart<AtomicU32>,
+    remaining: CachePadded<AtomicU32>,
     released: AtomicU64,
 }
 
@@ -41,7 +41,7 @@ struct RunningRound {
 struct WorkerState {
     /// (round, trial, role).
     roles: Vec<(usize, usize, usize)>,
-    wake: Apart<WakeWord>,
+    wake: CachePadded<WakeWord>,
 }
 
 #[derive(Debug, Default)]
@@ -65,11 +65,17 @@ impl Batch {
             }
             running.push(RunningRound {
                 trials,
-                remaining: Apart(AtomicU32::new(roles)),
+                remaining: CachePadded(AtomicU32::new(roles)),
                 released: AtomicU64::new(0),
             });
         }
-        Batch { rounds: running, workers, stop, completed: Apart::default(), over: Apart::default() }
+        Batch {
+            rounds: running,
+            workers,
+            stop,
+            completed: CachePadded::default(),
+            over: CachePadded::default(),
+        }
     }
 
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {

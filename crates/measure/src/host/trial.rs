@@ -10,7 +10,7 @@ use crate::counter;
 use crate::kernel::Cost;
 use crate::machine::{Sampling, SpanOrder, Walk};
 use crate::stage::{Guard, Halt, Recorder, Stage};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use coretalk_model::{CpuId, Disturbance, Home, Picos, Recording, Samples, Span, TickRate, TrialFailure};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -30,11 +30,11 @@ pub struct Trial {
     limit: Picos,
     rate: TickRate,
     /// Reason for the roles to leave; see [`Guard::halt`].
-    halt: Apart<AtomicU64>,
+    halt: CachePadded<AtomicU64>,
     /// Arrivals of all roles at gates: gate `k` opens when every role has arrived `k` times.
-    arrivals: Apart<AtomicU32>,
+    arrivals: CachePadded<AtomicU32>,
     /// Log of each role, locked by its role during the trial, without contention.
-    logs: Vec<Apart<Mutex<Log>>>,
+    logs: Vec<CachePadded<Mutex<Log>>>,
 }
 
 #[derive(Debug)]
@@ -94,9 +94,17 @@ impl Trial {
                     .map(|span| SpanLog::for_role(role, &span.order, rate.ticks(limit.ns())))
                     .collect()
             })
-            .map(|spans| Apart(Mutex::new(Log { spans, ..Log::default() })))
+            .map(|spans| CachePadded(Mutex::new(Log { spans, ..Log::default() })))
             .collect();
-        Trial { placement, spans, limit, rate, halt: Apart::default(), arrivals: Apart::default(), logs }
+        Trial {
+            placement,
+            spans,
+            limit,
+            rate,
+            halt: CachePadded::default(),
+            arrivals: CachePadded::default(),
+            logs,
+        }
     }
 
     pub fn placement(&self) -> &[CpuId] {
@@ -199,7 +207,7 @@ impl Trial {
     }
 
     pub fn absent(&self) -> impl Iterator<Item = CpuId> {
-        let left = |log: &Apart<Mutex<Log>>| match log.0.try_lock() {
+        let left = |log: &CachePadded<Mutex<Log>>| match log.0.try_lock() {
             Ok(log) => log.ending.is_some(),
             Err(TryLockError::Poisoned(log)) => log.get_ref().ending.is_some(),
             Err(TryLockError::WouldBlock) => false,

@@ -12,7 +12,7 @@
 
 use crate::sync::Ordering::{Release, SeqCst};
 use crate::sync::{AtomicU32, fence, yield_now};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use crate::wait::{Pause, WaitAction};
 
 /// Polls before a sleep. One is enough for loom, which explores each as a separate branch.
@@ -22,7 +22,7 @@ const HINTED: u32 = 12;
 
 /// Number of waiting threads, on a separate line: written by waiters, read by notifiers.
 #[derive(Debug, Default)]
-pub struct Waiters(Apart<AtomicU32>);
+pub struct Waiters(CachePadded<AtomicU32>);
 
 /// A waiting thread, counted until dropped.
 #[derive(Debug)]

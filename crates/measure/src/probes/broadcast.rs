@@ -160,7 +160,7 @@ mod perform {
     use crate::stage::Halt;
     use crate::sync::AtomicU64;
     use crate::sync::Ordering::{Acquire, Release};
-    use crate::trial_context::{Apart, RoleContext};
+    use crate::trial_context::{CachePadded, RoleContext};
     use coretalk_model::Picos;
     use coretalk_model::stats::Key;
 
@@ -180,8 +180,9 @@ mod perform {
 
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
-        let word: Apart<AtomicU64> = Apart::default();
-        let seen: Vec<Apart<Seen>> = context.cpus().iter().skip(1).map(|_| Apart::default()).collect();
+        let word: CachePadded<AtomicU64> = CachePadded::default();
+        let seen: Vec<CachePadded<Seen>> =
+            context.cpus().iter().skip(1).map(|_| CachePadded::default()).collect();
         let span_ticks = rate.ticks(order.span.ns()) as u64;
         let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::of(&[order.key]));
         let run_role = |role: &RoleContext<'_>| match role.number {
@@ -200,7 +201,7 @@ mod perform {
     fn write(
         role: &RoleContext<'_>,
         word: &AtomicU64,
-        seen: &[Apart<Seen>],
+        seen: &[CachePadded<Seen>],
         span_ticks: u64,
         pause_ticks: impl Fn(u64) -> u64,
     ) -> Result<Sights, Halt> {

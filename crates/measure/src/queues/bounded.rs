@@ -6,7 +6,7 @@ use super::slot_row::Slots;
 use crate::stage::{Guard, Halt};
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{Arc, AtomicBool, AtomicUsize};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use std::io;
 use std::marker::PhantomData;
 
@@ -59,8 +59,8 @@ pub struct Bounded<P>(PhantomData<P>);
 /// dropped, so they share lines apart from the semaphores.
 #[derive(Debug)]
 struct Core<M, P: Permits> {
-    free: Apart<P>,
-    items: Apart<P>,
+    free: CachePadded<P>,
+    items: CachePadded<P>,
     slots: Slots<M>,
     /// Number of sent messages, written once by the dropped sender.
     sent: AtomicUsize,
@@ -98,7 +98,7 @@ impl<P: Permits> Implementation for Bounded<P> {
         }
         let permits = |permits: usize| {
             P::with(permits as u32, shape.spins)
-                .map(Apart)
+                .map(CachePadded)
                 .map_err(|source| Refusal::System { what: "a semaphore", source })
         };
         let core = Arc::new(Core {

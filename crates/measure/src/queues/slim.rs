@@ -27,7 +27,7 @@
 use super::bounded::Permits;
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::Relaxed;
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use crate::wait::{Pause, WaitAction};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -94,8 +94,8 @@ impl Rests {
 /// The counting semaphore.
 #[derive(Debug)]
 pub struct SlimSemaphore {
-    counts: Apart<Counts>,
-    pulse: Apart<Condvar>,
+    counts: CachePadded<Counts>,
+    pulse: CachePadded<Condvar>,
     rests: Rests,
 }
 
@@ -103,7 +103,7 @@ pub struct SlimSemaphore {
 /// reader without it only learns whether to try.
 #[derive(Debug)]
 struct Counts {
-    lock: Box<Apart<Mutex<()>>>,
+    lock: Box<CachePadded<Mutex<()>>>,
     permits: AtomicU32,
     /// Threads inside `take` that hold the lock or wait for a pulse.
     waiters: AtomicU32,
@@ -121,7 +121,7 @@ impl SlimSemaphore {
     pub fn new(permits: u32) -> SlimSemaphore {
         let [waiters, pulsed] = [(); 2].map(|()| AtomicU32::new(0));
         let counts = Counts { lock: Box::default(), permits: AtomicU32::new(permits), waiters, pulsed };
-        SlimSemaphore { counts: Apart(counts), pulse: Apart::default(), rests: Rests::here() }
+        SlimSemaphore { counts: CachePadded(counts), pulse: CachePadded::default(), rests: Rests::here() }
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {

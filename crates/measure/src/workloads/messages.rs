@@ -2,7 +2,7 @@
 
 use super::threads::{spin_until, together};
 use super::{Job, Numbers, WorkError};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -23,7 +23,7 @@ fn work(steps: u64) {
 pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let (arrived, phase, last) =
-        (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
+        (CachePadded(AtomicU64::new(0)), CachePadded(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
     let (elapsed, done) = together(job, |role, begun| {
         let mut mine = 0u64;
         // Relaxed: only role 0 writes the end, before it arrives; a thread that sees the phase that role 0 opened sees
@@ -55,7 +55,7 @@ pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
 /// A token that circulates; each thread adds one.
 pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
-    let token = Apart(AtomicU64::new(0));
+    let token = CachePadded(AtomicU64::new(0));
     const END: u64 = 1 << 63;
     let (elapsed, done) = together(job, |role, begun| {
         let role = role as u64;
@@ -89,7 +89,8 @@ pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
 /// In each phase every thread writes a line for every other thread and reads the lines written for it.
 pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads;
-    let lines: Vec<Apart<AtomicU64>> = (0..threads * threads).map(|_| Apart(AtomicU64::new(0))).collect();
+    let lines: Vec<CachePadded<AtomicU64>> =
+        (0..threads * threads).map(|_| CachePadded(AtomicU64::new(0))).collect();
     let last = AtomicU64::new(u64::MAX);
     let (elapsed, done) = together(job, |role, begun| {
         let mut phase = 0u64;
@@ -120,8 +121,8 @@ pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
 /// A bounded queue between two threads: positions of both ends, and the items.
 #[derive(Default)]
 struct Queue {
-    written: Apart<AtomicU64>,
-    read: Apart<AtomicU64>,
+    written: CachePadded<AtomicU64>,
+    read: CachePadded<AtomicU64>,
     items: Vec<AtomicU64>,
 }
 
@@ -183,7 +184,7 @@ pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
 
 /// All threads add to one counter, with a little work in between.
 pub fn shared_counter(job: &Job) -> Result<Numbers, WorkError> {
-    let counter = Apart(AtomicU64::new(0));
+    let counter = CachePadded(AtomicU64::new(0));
     let (elapsed, done) = together(job, |_, begun| {
         let mut mine = 0u64;
         while !mine.is_multiple_of(CHUNK) || begun.elapsed() < job.span {

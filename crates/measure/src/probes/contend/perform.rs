@@ -21,7 +21,7 @@ use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::tick_histogram::TickHistogram;
-use crate::trial_context::{Apart, RoleContext, TrialContext};
+use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 use std::collections::BTreeMap;
@@ -122,8 +122,8 @@ struct Plan {
 #[derive(Default)]
 struct Shared {
     /// Steps of the critical and the parallel section, calibrated by the first thread.
-    steps: Apart<[AtomicU64; 2]>,
-    over: Apart<AtomicU64>,
+    steps: CachePadded<[AtomicU64; 2]>,
+    over: CachePadded<AtomicU64>,
 }
 
 impl Task for Pass<'_> {
@@ -163,7 +163,7 @@ impl Pass<'_> {
     ) -> Result<(Vec<Observation>, Memory), TrialFailure> {
         let rate = self.context.rate();
         let setup = Setup { threads: self.context.cpus().len(), read_share: self.config.read_share };
-        let counter = Apart(C::new(&setup));
+        let counter = CachePadded(C::new(&setup));
         let shared = Shared::default();
         let span_ns = self.span.ns() * share;
         let warm_ns = (span_ns * WARM_SHARE).min(MAX_WARM_NS);

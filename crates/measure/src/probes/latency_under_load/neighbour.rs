@@ -6,7 +6,7 @@ use crate::room::available_bytes;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
-use crate::trial_context::{Apart, RoleContext};
+use crate::trial_context::{CachePadded, RoleContext};
 use crate::workloads::memory;
 use coretalk_model::{CpuId, CpuSet};
 use std::hint::black_box;
@@ -29,7 +29,7 @@ const WORDS: usize = 4096;
 #[derive(Debug)]
 pub struct Field {
     words_each: usize,
-    lines: Vec<Apart<AtomicU64>>,
+    lines: Vec<CachePadded<AtomicU64>>,
     neighbours: usize,
 }
 
@@ -42,7 +42,7 @@ impl Field {
         if let Some(free) = available_bytes() {
             bytes = bytes.min(free / SHARE_OF_MEMORY / neighbours as u64);
         }
-        let lines = (0..neighbours.div_ceil(2)).map(|_| Apart::default()).collect();
+        let lines = (0..neighbours.div_ceil(2)).map(|_| CachePadded::default()).collect();
         Field { words_each: (bytes / 8) as usize, lines, neighbours }
     }
 }

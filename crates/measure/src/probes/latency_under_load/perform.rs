@@ -9,7 +9,7 @@ use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::tick_histogram::TickHistogram;
-use crate::trial_context::{Apart, RoleContext, TrialContext};
+use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
@@ -77,8 +77,8 @@ const WARM: u32 = 4;
 #[derive(Debug, Default)]
 struct Shared {
     word: Word,
-    working: Apart<AtomicU64>,
-    over: Apart<AtomicU64>,
+    working: CachePadded<AtomicU64>,
+    over: CachePadded<AtomicU64>,
 }
 
 /// Performs one pass: idle and busy phases in a fresh random order.

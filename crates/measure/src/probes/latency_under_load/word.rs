@@ -3,14 +3,14 @@
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
-use crate::trial_context::Apart;
+use crate::trial_context::CachePadded;
 use crate::trial_context::RoleContext;
 
 /// Value after the last turn.
 const END: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
-pub struct Word(Apart<AtomicU64>);
+pub struct Word(CachePadded<AtomicU64>);
 
 impl Word {
     /// Changes the word from turn `from` to turn `to`; returns false if it was not at `from`.

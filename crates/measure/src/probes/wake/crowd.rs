@@ -7,7 +7,7 @@ use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
 use crate::tick_histogram::TickHistogram;
-use crate::trial_context::{Apart, RoleContext, TrialContext};
+use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -21,10 +21,10 @@ struct Crowd {
     round: Mutex<u64>,
     changed: Condvar,
     /// The round to wait for; `LAST` ends the pass.
-    armed: Apart<AtomicU64>,
-    waiting: Apart<AtomicU64>,
-    over: Apart<AtomicU64>,
-    went_on: Vec<Apart<AtomicU64>>,
+    armed: CachePadded<AtomicU64>,
+    waiting: CachePadded<AtomicU64>,
+    over: CachePadded<AtomicU64>,
+    went_on: Vec<CachePadded<AtomicU64>>,
 }
 
 const LAST: u64 = u64::MAX;
@@ -38,7 +38,7 @@ impl Crowd {
 /// Performs one pass: role 0 wakes, all others wait.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let waiters = context.cpus().len() - 1;
-    let went_on = (0..waiters).map(|_| Apart::default()).collect();
+    let went_on = (0..waiters).map(|_| CachePadded::default()).collect();
     let crowd = Crowd { went_on, ..Crowd::default() };
     let rate = context.rate();
     let gap_ticks = rate.ticks(order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]));

@@ -17,7 +17,7 @@ use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
 use crate::tick_histogram::TickHistogram;
-use crate::trial_context::{Apart, RoleContext, TrialContext};
+use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::wake::RanOn;
@@ -132,17 +132,17 @@ fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
 #[derive(Debug, Default)]
 struct Shared {
     /// Written by the waker: the round for which it is armed; `LAST` ends the pass.
-    armed: Apart<AtomicU64>,
+    armed: CachePadded<AtomicU64>,
     /// Written by the waiter: the round in which it is about to wait. A waker that gives up closes it: exactly one of
     /// the two changes succeeds and decides whether the round takes place.
-    waiting: Apart<AtomicU64>,
+    waiting: CachePadded<AtomicU64>,
     /// Written by the waiter: the finished round, to which the words below belong.
-    over: Apart<AtomicU64>,
-    went_on: Apart<AtomicU64>,
+    over: CachePadded<AtomicU64>,
+    went_on: CachePadded<AtomicU64>,
     /// Number of sleeps of the waiter in this round plus one; 0 is unknown.
-    sleeps: Apart<AtomicU64>,
+    sleeps: CachePadded<AtomicU64>,
     /// CPU on which it continued; `UNKNOWN_CPU` where the system does not report it.
-    ran_on: Apart<AtomicU64>,
+    ran_on: CachePadded<AtomicU64>,
 }
 
 const UNKNOWN_CPU: u64 = u64::MAX;
