@@ -247,7 +247,7 @@ impl LevelSummary {
 }
 
 /// The verdict on a level, the number of pairs left out, and B ÷ A − 1 as read.
-pub(super) struct Apart {
+pub(super) struct LevelShift {
     pub judged: Judged,
     pub left_out: usize,
     pub as_read: f64,
@@ -259,7 +259,7 @@ pub(super) fn judge_apart(
     basis: Basis,
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
-) -> Apart {
+) -> LevelShift {
     let [x, y] = [a, b].map(|members| LevelSummary::of(members, basis));
     let own = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
     let identical = x.values == y.values;
@@ -274,7 +274,7 @@ pub(super) fn judge_apart(
         identical,
     });
     let left_out = if identical { 0 } else { x.left_out + y.left_out };
-    Apart { judged, left_out, as_read: y.median / x.median - 1.0 }
+    LevelShift { judged, left_out, as_read: y.median / x.median - 1.0 }
 }
 
 /// Minimum number of values whose spread is precise enough to decide.
