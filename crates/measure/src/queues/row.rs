@@ -1,4 +1,4 @@
-//! [`Row`]: the slots of a ring, on lines that nothing else shares.
+//! [`PaddedSlots`]: the slots of a ring, on lines that nothing else shares.
 
 use super::ends::Refusal;
 use super::memory;
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 const APART: usize = 128;
 
 /// A row of slots.
-pub struct Row<S> {
+pub struct PaddedSlots<S> {
     /// The slots, with padding before and behind, so that the row shares no line with other data.
     all: Box<[S]>,
     /// Index of the first used slot: the first of a line, where slots divide one.
@@ -17,18 +17,18 @@ pub struct Row<S> {
     len: usize,
 }
 
-impl<S> fmt::Debug for Row<S> {
+impl<S> fmt::Debug for PaddedSlots<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Row({} places)", self.len)
+        write!(f, "PaddedSlots({} places)", self.len)
     }
 }
 
-impl<S> Row<S> {
+impl<S> PaddedSlots<S> {
     /// Allocates this many slots and touches every page of them.
     ///
     /// # Errors
     /// [`Refusal::Memory`].
-    pub fn new(len: usize, empty: fn() -> S) -> Result<Row<S>, Refusal> {
+    pub fn new(len: usize, empty: fn() -> S) -> Result<PaddedSlots<S>, Refusal> {
         let refusal = || Refusal::Memory { capacity: len };
         // Loom does not model lines.
         let around = if cfg!(loom) { 0 } else { APART.div_ceil(size_of::<S>().max(1)) };
@@ -42,7 +42,7 @@ impl<S> Row<S> {
         let address = all.as_ptr().addr();
         let begins_a_line = |first: &usize| (address + first * size_of::<S>()).is_multiple_of(APART);
         let first = (0..around).find(begins_a_line).unwrap_or(around);
-        Ok(Row { all, first, len })
+        Ok(PaddedSlots { all, first, len })
     }
 
     /// Number of slots.
@@ -69,27 +69,27 @@ impl<S> Row<S> {
 
 /// Pointer to a ring's slots, to keep in registers: through a row each access would read pointer and length and
 /// compare.
-pub struct Reach<S> {
+pub struct SlotsPtr<S> {
     first: NonNull<S>,
     len: usize,
 }
 
 // SAFETY: it gives only shared references to slots, which `Sync` lets another thread have.
-unsafe impl<S: Sync> Send for Reach<S> {}
+unsafe impl<S: Sync> Send for SlotsPtr<S> {}
 
-impl<S> fmt::Debug for Reach<S> {
+impl<S> fmt::Debug for SlotsPtr<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reach({} places)", self.len)
+        write!(f, "SlotsPtr({} places)", self.len)
     }
 }
 
-impl<S> Reach<S> {
+impl<S> SlotsPtr<S> {
     /// A pointer to these slots.
     ///
     /// # Safety
     /// The slots outlive the result and stay where they are: no `Box` of them is moved before.
-    pub unsafe fn of(places: &[S]) -> Reach<S> {
-        Reach { first: NonNull::from(places).cast(), len: places.len() }
+    pub unsafe fn of(places: &[S]) -> SlotsPtr<S> {
+        SlotsPtr { first: NonNull::from(places).cast(), len: places.len() }
     }
 
     /// Number of slots.
@@ -101,7 +101,7 @@ impl<S> Reach<S> {
     /// The slot at a position.
     ///
     /// # Safety
-    /// The position is below [`Reach::places`].
+    /// The position is below [`SlotsPtr::places`].
     #[inline(always)]
     pub unsafe fn at(&self, position: usize) -> &S {
         debug_assert!(position < self.len, "place {position} of {}", self.len);
@@ -117,13 +117,13 @@ mod tests {
     #[test]
     fn a_row_begins_a_line_and_shares_none() {
         for len in [1, 7, 100] {
-            let row = Row::new(len, || 0u64).unwrap();
+            let row = PaddedSlots::new(len, || 0u64).unwrap();
             let begin = std::ptr::from_ref(row.at(0)).addr();
             let [all, end] = [row.all.as_ptr().addr(), std::ptr::from_ref(row.at(len - 1)).addr()];
             assert!(begin.is_multiple_of(APART) && begin - all < APART);
             assert!(all + size_of_val(&*row.all) - end >= APART, "{len}");
             // SAFETY: the row lives until the end of the loop.
-            let reach = unsafe { Reach::of(row.places()) };
+            let reach = unsafe { SlotsPtr::of(row.places()) };
             assert_eq!(reach.places(), len);
             for position in 0..len {
                 // SAFETY: the position is in the row.

@@ -10,7 +10,7 @@
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::flag_slot::FlagSlot;
 use super::message::Message;
-use super::row::{Reach, Row};
+use super::row::{PaddedSlots, SlotsPtr};
 use super::spinning::{self, Pop, Push, Spinning};
 use crate::sync::Arc;
 
@@ -31,8 +31,8 @@ fn lot(capacity: usize) -> usize {
 #[derive(Debug)]
 pub struct SlotSender<M: Message> {
     /// Keeps the slots alive.
-    _row: Arc<Row<M::Slot>>,
-    slots: Reach<M::Slot>,
+    _row: Arc<PaddedSlots<M::Slot>>,
+    slots: SlotsPtr<M::Slot>,
     tail: usize,
     /// End of the claimed slots: those from the tail to before it are known to be empty.
     free: usize,
@@ -43,8 +43,8 @@ pub struct SlotSender<M: Message> {
 #[derive(Debug)]
 pub struct SlotReceiver<M: Message> {
     /// Keeps the slots alive.
-    _row: Arc<Row<M::Slot>>,
-    slots: Reach<M::Slot>,
+    _row: Arc<PaddedSlots<M::Slot>>,
+    slots: SlotsPtr<M::Slot>,
     head: usize,
 }
 
@@ -58,9 +58,9 @@ impl Implementation for SlotQueue {
             let reason = "the minimum of a ring is one message".into();
             return Err(Refusal::Capacity { capacity, reason });
         }
-        let row = Arc::new(Row::new(capacity, M::Slot::empty)?);
+        let row = Arc::new(PaddedSlots::new(capacity, M::Slot::empty)?);
         // SAFETY: the ends that hold these also keep the row alive.
-        let [slots, same] = [unsafe { Reach::of(row.places()) }, unsafe { Reach::of(row.places()) }];
+        let [slots, same] = [unsafe { SlotsPtr::of(row.places()) }, unsafe { SlotsPtr::of(row.places()) }];
         let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, lot: lot(capacity) };
         Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: same, head: 0 }))
     }

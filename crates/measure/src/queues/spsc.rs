@@ -13,7 +13,7 @@
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::message::Message;
-use super::row::{Reach, Row};
+use super::row::{PaddedSlots, SlotsPtr};
 use super::slot::Slot;
 use super::slot_queue::begin_a_lap;
 use super::spinning::{self, Attendant, Pop, Presence, Push, Spinning, Within};
@@ -68,7 +68,7 @@ impl<M> Tail<M> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Own<M> {
-    slots: Reach<Slot<M>>,
+    slots: SlotsPtr<Slot<M>>,
     tail: Arc<Tail<M>>,
     /// Last seen index of the other end, which may have advanced since but never goes back.
     seen: Cell<usize>,
@@ -91,7 +91,7 @@ struct Ring<M> {
     within_lot: usize,
     presence: Presence,
     /// The slots, unless they are next to the tail.
-    _row: Option<Arc<Row<Slot<M>>>>,
+    _row: Option<Arc<PaddedSlots<Slot<M>>>>,
 }
 
 /// One end's share of the ring's ownership.
@@ -173,10 +173,10 @@ impl<M> Ring<M> {
         let tail =
             Arc::new(Tail { index: AtomicUsize::new(0), beside: [(); BESIDE].map(|()| Slot::empty()) });
         let beside_the_tail = Tail::<M>::has_room(places);
-        let row = if beside_the_tail { None } else { Some(Arc::new(Row::new(places, Slot::empty)?)) };
+        let row = if beside_the_tail { None } else { Some(Arc::new(PaddedSlots::new(places, Slot::empty)?)) };
         let all = row.as_ref().map_or_else(|| &tail.beside[..places], |row| row.places());
         // SAFETY: the ring keeps the row and the tail as long as these, in `Arc`s, which never move their contents.
-        let own = || Own { slots: unsafe { Reach::of(all) }, tail: Arc::clone(&tail), seen: Cell::new(0) };
+        let own = || Own { slots: unsafe { SlotsPtr::of(all) }, tail: Arc::clone(&tail), seen: Cell::new(0) };
         let (producer, consumer) = (own(), own());
         let within_lot = lot(capacity, beside_the_tail) - 1;
         let (head, presence) = (Index(AtomicUsize::new(0)), Presence::of_a_pair());
