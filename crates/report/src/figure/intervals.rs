@@ -6,7 +6,7 @@ use crate::picture::{Anchor, Ink, Picture, Weight, text_width};
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct IntervalRow {
     /// Its name.
     pub name: String,
     /// The value; if `None`, only `words` are shown.
@@ -26,14 +26,15 @@ pub struct Row {
 const NARROW: f64 = 480.0;
 
 /// Draws rows over one axis; `None` if no row has a value.
-pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64) -> Option<Picture> {
+pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[IntervalRow], width: f64) -> Option<Picture> {
     let values = rows.iter().flat_map(|row| {
         let ends = row.interval.into_iter().chain(row.range).flatten();
         row.point.into_iter().chain(ends)
     });
     let axis = Axis::over(label, kind, values)?;
     let wide = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
-    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| wide(of(row))).fold(40.0, f64::max).min(width);
+    let widest =
+        |of: fn(&IntervalRow) -> &str| rows.iter().map(|row| wide(of(row))).fold(40.0, f64::max).min(width);
     let (full_names, words) = (widest(|row| &row.name), widest(|row| &row.words));
     let is_narrow = width < NARROW;
     let names = full_names.min(width * 0.34);
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn rows_without_any_value_are_no_figure() {
-        let row = Row {
+        let row = IntervalRow {
             name: "compact".into(),
             point: None,
             interval: None,
@@ -114,7 +115,7 @@ mod tests {
             heading: None,
         };
         assert_eq!(intervals("t", "s", Kind::Linear, std::slice::from_ref(&row), 600.0), None);
-        let known = Row { point: Some(3.0), ..row };
+        let known = IntervalRow { point: Some(3.0), ..row };
         assert!(intervals("t", "s", Kind::Linear, &[known], 600.0).is_some());
     }
 }

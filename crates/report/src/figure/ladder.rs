@@ -1,7 +1,7 @@
 //! The ladder as a figure: every step for every relation, with its interval and the range of its pairs.
 
 use super::chart::Kind;
-use super::intervals::{Row, intervals};
+use super::intervals::{IntervalRow, intervals};
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Cell, Column, Table};
 use crate::fmt;
@@ -27,7 +27,7 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
         });
         last = group;
         let latency = rung.latency_ns.as_ref();
-        rows.push(Row {
+        rows.push(IntervalRow {
             name: name(rung),
             point: latency.map(|latency| latency.point),
             interval: latency.filter(|latency| latency.is_sure()).map(|latency| [latency.low, latency.high]),

@@ -1,7 +1,7 @@
 //! One metric on every placement: points with their intervals.
 
 use super::chart::Kind;
-use super::intervals::{Row, intervals};
+use super::intervals::{IntervalRow, intervals};
 use crate::fmt::digits::axis;
 use crate::picture::Picture;
 use crate::place::{Numbered, difference_words};
@@ -25,7 +25,7 @@ pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<P
     };
     let row = |(index, arm): (usize, &Arm)| {
         let median = arm.median.map(|median| median.point);
-        Row {
+        IntervalRow {
             name: plain(&arm.placement.name),
             point: median,
             interval: arm.interval(),
@@ -49,7 +49,7 @@ pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<P
             heading: None,
         }
     };
-    let rows: Vec<Row> = comparison.arms.iter().enumerate().map(row).collect();
+    let rows: Vec<IntervalRow> = comparison.arms.iter().enumerate().map(row).collect();
     let better = if metric.better == Better::Higher { "higher" } else { "lower" };
     let found = match &comparison.outcome {
         Outcome::Winner { winner, .. } => {

@@ -1,7 +1,7 @@
 //! The throughput of queues: over capacities, and of several queues at one capacity.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
-use super::intervals::{Row, intervals};
+use super::intervals::{IntervalRow, intervals};
 use crate::best;
 use crate::fmt::digits::million;
 use crate::fmt::{self, half_width};
@@ -93,7 +93,7 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
         own.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>().join(", ")
     };
     let shared = condition(first);
-    let (mut rows, mut shows): (Vec<Row>, Vec<SeriesName>) = Default::default();
+    let (mut rows, mut shows): (Vec<IntervalRow>, Vec<SeriesName>) = Default::default();
     for ranking in rankings.iter().filter(|ranking| condition(ranking) == shared) {
         let &[from, to] = &ranking.trial.spec.placement[..] else { continue };
         let between = distance_words(report.topology.relation(from, to), &report.topology);
@@ -106,7 +106,7 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
             let (rate, name) = (&subject.value, plain(&subject.name));
             let mark = if subject.may_be_wrong { " !" } else { "" };
             let known = rows.iter().find(|row| row.name == name).map(|row| row.series);
-            rows.push(Row {
+            rows.push(IntervalRow {
                 point: Some(rate.point / 1e6),
                 interval: Some([rate.low / 1e6, rate.high / 1e6]),
                 range: None,

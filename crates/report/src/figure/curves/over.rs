@@ -4,7 +4,7 @@ use super::{Common, Curves, Room};
 use crate::document::SeriesDoc;
 use crate::figure::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::figure::distribution::{APART, evenly};
-use crate::figure::intervals::{Row, intervals};
+use crate::figure::intervals::{IntervalRow, intervals};
 use crate::fmt;
 use crate::fmt::digits::{axis, chosen_time, count, of_any_size};
 use crate::input::name_of_series;
@@ -216,7 +216,7 @@ fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture>
     let row = |reading: &&Reading<'_>| {
         let point = unit.scaled(reading.point);
         let interval = reading.interval.map(|ends| ends.map(|end| unit.scaled(end)));
-        Row {
+        IntervalRow {
             name: common.name(reading.series),
             point: Some(point),
             interval,
@@ -228,7 +228,7 @@ fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture>
             heading: None,
         }
     };
-    let rows: Vec<Row> = shown.iter().map(row).collect();
+    let rows: Vec<IntervalRow> = shown.iter().map(row).collect();
     let ends = rows.iter().flat_map(|row| row.point.into_iter().chain(row.interval.into_iter().flatten()));
     let [least, most] =
         ends.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
