@@ -16,8 +16,6 @@ fn main() {
 mod linux {
     use coretalk_measure::counter;
     use coretalk_measure::host::affinity;
-    use coretalk_measure::queues::course::{Course, Received, Sent};
-    use coretalk_measure::queues::course::{Stamp, rate};
     use coretalk_measure::queues::ends::{
         Implementation, Leave, NoMessage, Receiver, Refused, Sender, Shape, Watch,
     };
@@ -25,6 +23,8 @@ mod linux {
         Consume, Order, Produce, RoleSettings, Roles, consume, produce, roles,
     };
     use coretalk_measure::queues::libraries::Rtrb;
+    use coretalk_measure::queues::limits::{Received, RoleLimits, Sent};
+    use coretalk_measure::queues::limits::{Stamp, rate};
     use coretalk_measure::queues::message::Message;
     use coretalk_measure::queues::spsc::Spsc;
     use coretalk_measure::stage::{Guard, Halt};
@@ -84,8 +84,8 @@ mod linux {
         values[values.len() / 10]
     }
 
-    fn course<'a>(guard: &'a Guard<'a>, messages: u64) -> Course<'a> {
-        Course { guard, until_ticks: u64::MAX, messages, apart_ticks: 50_000 }
+    fn limits<'a>(guard: &'a Guard<'a>, messages: u64) -> RoleLimits<'a> {
+        RoleLimits { guard, until_ticks: u64::MAX, messages, apart_ticks: 50_000 }
     }
 
     /// Nanoseconds per message, by the clock of the library.
@@ -98,13 +98,13 @@ mod linux {
             let producer = roles.producers.into_iter().next().map(|role: Produce| {
                 scope.spawn(move || {
                     affinity::pin_current_thread(cpus[0]).map_err(|_| Halt::Partner)?;
-                    role(&course(guard, messages))
+                    role(&limits(guard, messages))
                 })
             });
             let consumer = roles.consumers.into_iter().next().map(|role: Consume| {
                 scope.spawn(move || {
                     affinity::pin_current_thread(cpus[1]).map_err(|_| Halt::Partner)?;
-                    role(&course(guard, messages))
+                    role(&limits(guard, messages))
                 })
             });
             drop(producer.map(|thread| thread.join()));
@@ -119,9 +119,9 @@ mod linux {
     /// The same exchange without anything that the harness does: no checks, no counts, stamps at both ends only.
     fn bare<S: Implementation>(shape: &Shape) -> Result<Roles, Box<dyn Error>> {
         let (mut sender, mut receiver) = S::open::<u64>(shape)?;
-        let producer: Produce = Box::new(move |course| {
-            let watch = Watch { guard: course.guard, until_ticks: u64::MAX };
-            for number in 0..course.messages {
+        let producer: Produce = Box::new(move |limits| {
+            let watch = Watch { guard: limits.guard, until_ticks: u64::MAX };
+            for number in 0..limits.messages {
                 if let Err(Refused::Full(number)) = sender.try_send(number) {
                     match sender.send(number, &watch) {
                         Err(Leave::Halted(halt)) => return Err(halt),
@@ -131,19 +131,19 @@ mod linux {
             }
             Ok(Sent::default())
         });
-        let consumer: Consume = Box::new(move |course| {
+        let consumer: Consume = Box::new(move |limits| {
             let stamp = |count| Stamp { count, ticks: counter::now_ticks() };
             let mut stamps = vec![stamp(0)];
             for tenth in 1..=10 {
-                for _ in 0..course.messages / 10 {
+                for _ in 0..limits.messages / 10 {
                     let message = match receiver.try_receive() {
                         Ok(message) => Some(message),
-                        Err(_) => receiver.receive(course.guard)?,
+                        Err(_) => receiver.receive(limits.guard)?,
                     };
                     // What arrives is read, as whoever uses a queue would.
                     std::hint::black_box(message.and_then(Message::read));
                 }
-                stamps.push(stamp(tenth * course.messages / 10));
+                stamps.push(stamp(tenth * limits.messages / 10));
             }
             Ok(Received { stamps, ..Received::default() })
         });
@@ -205,7 +205,7 @@ mod linux {
     }
 
     fn sends() -> Result<f64, Box<dyn Error>> {
-        alone(|course| produce::<u64, _>(Nowhere, course, 0).map(|sent| sent.messages))
+        alone(|limits| produce::<u64, _>(Nowhere, limits, 0).map(|sent| sent.messages))
     }
 
     /// Read and nothing else.
@@ -220,17 +220,17 @@ mod linux {
 
     fn takes() -> Result<f64, Box<dyn Error>> {
         let endless = Endless { next: 0, left: MESSAGES_ALONE };
-        alone(|course| {
-            let received = consume::<u64, _>(endless, course, Order::Counted)?;
+        alone(|limits| {
+            let received = consume::<u64, _>(endless, limits, Order::Counted)?;
             if received.wrong == 0 { Ok(received.messages) } else { Err(Halt::Partner) }
         })
     }
 
-    fn alone(role: impl FnOnce(&Course<'_>) -> Result<u64, Halt>) -> Result<f64, Box<dyn Error>> {
+    fn alone(role: impl FnOnce(&RoleLimits<'_>) -> Result<u64, Halt>) -> Result<f64, Box<dyn Error>> {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
         let clock = std::time::Instant::now();
-        let messages = role(&course(&guard, MESSAGES_ALONE)).map_err(|halt| format!("{halt:?}"))?;
+        let messages = role(&limits(&guard, MESSAGES_ALONE)).map_err(|halt| format!("{halt:?}"))?;
         if messages == MESSAGES_ALONE { Ok(per_message(clock)) } else { Err("messages were lost".into()) }
     }
 }

@@ -44,11 +44,11 @@ mod probes {
 mod queues {
     pub mod batches;
     pub mod bounded;
-    pub mod course;
     pub mod ends;
     pub mod exchange;
     pub mod flag_slot;
     pub mod futex;
+    pub mod limits;
     pub mod memory;
     pub mod message;
     pub mod paced;

@@ -8,11 +8,11 @@
 pub mod batches;
 pub mod bounded;
 pub mod catalogue;
-pub mod course;
 pub mod ends;
 pub mod exchange;
 pub mod flag_slot;
 pub mod futex;
+pub mod limits;
 pub mod memory;
 pub mod message;
 pub mod mutex;

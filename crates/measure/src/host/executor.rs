@@ -287,9 +287,9 @@ impl TrialRunner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queues::course::Course;
     use crate::queues::ends::{Ends, Implementation, NoMessage, Receiver, Refusal, Shape};
     use crate::queues::exchange::{RoleSettings, roles};
+    use crate::queues::limits::RoleLimits;
     use crate::queues::message::Message;
     use crate::queues::spsc::Spsc;
     use crate::trial_context::TrialContext;
@@ -394,12 +394,12 @@ mod tests {
         let producer = Mutex::new(roles.producers.into_iter().next());
         let consumer = Mutex::new(roles.consumers.into_iter().next());
         let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {
-            let course =
-                Course { guard: role.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
+            let limits =
+                RoleLimits { guard: role.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
             role.wait_for_all()?;
             match role.number {
-                0 => producer.lock().unwrap().take().unwrap()(&course).map(|sent| sent.messages),
-                _ => consumer.lock().unwrap().take().unwrap()(&course).map(|received| received.messages),
+                0 => producer.lock().unwrap().take().unwrap()(&limits).map(|sent| sent.messages),
+                _ => consumer.lock().unwrap().take().unwrap()(&limits).map(|received| received.messages),
             }
         });
         let failure = said.unwrap_err();

@@ -13,7 +13,7 @@ use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
-use crate::queues::course::Delays;
+use crate::queues::limits::Delays;
 use crate::series::{Concurrent, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;

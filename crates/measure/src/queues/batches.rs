@@ -3,9 +3,9 @@
 //! A producer waits until the queue has room for its whole batch; a consumer takes at most a batch of the available
 //! messages. Messages are still made, read and checked one by one.
 
-use super::course::{Course, Delays, Received, Sent, Stamps};
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum_below};
+use super::limits::{Delays, Received, RoleLimits, Sent, Stamps};
 use super::message::Message;
 use super::paced::{Arrivals, Pace, SEQUENCE};
 use crate::stage::Halt;
@@ -38,13 +38,13 @@ pub fn roles<S: Implementation, M: Message>(
         Some(pace) => {
             let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
             (
-                Box::new(move |course| produce_paced::<M, _>(sender, course, &pace, batch)),
-                Box::new(move |course| consume_paced::<M, _>(receiver, course, &paced, batch)),
+                Box::new(move |limits| produce_paced::<M, _>(sender, limits, &pace, batch)),
+                Box::new(move |limits| consume_paced::<M, _>(receiver, limits, &paced, batch)),
             )
         }
         None => (
-            Box::new(move |course| produce::<M, _>(sender, course, batch)),
-            Box::new(move |course| consume::<M, _>(receiver, course, batch)),
+            Box::new(move |limits| produce::<M, _>(sender, limits, batch)),
+            Box::new(move |limits| consume::<M, _>(receiver, limits, batch)),
         ),
     };
     Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
@@ -52,27 +52,31 @@ pub fn roles<S: Implementation, M: Message>(
 
 /// Sends batches until the time is over or all messages are sent, then drops the sender. The last batch may be shorter.
 #[inline(never)]
-fn produce<M: Message, S: Sender<M>>(mut sender: S, course: &Course<'_>, batch: usize) -> Result<Sent, Halt> {
-    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
-    let mut stamps = Stamps::new(course.apart_ticks);
+fn produce<M: Message, S: Sender<M>>(
+    mut sender: S,
+    limits: &RoleLimits<'_>,
+    batch: usize,
+) -> Result<Sent, Halt> {
+    let watch = Watch { guard: limits.guard, until_ticks: limits.until_ticks };
+    let mut stamps = Stamps::new(limits.apart_ticks);
     let (mut made, mut full) = (0, 0);
-    'course: while made < course.messages {
-        let now = (course.guard.now_ticks)();
-        course.guard.check_at(now)?;
-        if now > course.until_ticks {
+    'limits: while made < limits.messages {
+        let now = (limits.guard.now_ticks)();
+        limits.guard.check_at(now)?;
+        if now > limits.until_ticks {
             break;
         }
-        let next_stamp = stamps.take(made, now).min(course.messages);
+        let next_stamp = stamps.take(made, now).min(limits.messages);
         while made < next_stamp {
-            let count = usize::try_from(course.messages - made).map_or(batch, |left| left.min(batch));
+            let count = usize::try_from(limits.messages - made).map_or(batch, |left| left.min(batch));
             match send(&mut sender, count, &|index| M::make(made + index as u64), &watch, &mut full) {
                 Ok(sent) => made += sent as u64,
-                Err(Leave::Over) => break 'course,
+                Err(Leave::Over) => break 'limits,
                 Err(Leave::Halted(halt)) => return Err(halt),
             }
         }
     }
-    let stamps = stamps.finish(made, (course.guard.now_ticks)());
+    let stamps = stamps.finish(made, (limits.guard.now_ticks)());
     Ok(Sent { messages: made, full, sum: sum_below(made), stamps })
 }
 
@@ -99,16 +103,16 @@ fn send<M, S: Sender<M>>(
 #[inline(never)]
 fn consume<M: Message, R: Receiver<M>>(
     mut receiver: R,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     batch: usize,
 ) -> Result<Received, Halt> {
-    let mut stamps = Stamps::new(course.apart_ticks);
+    let mut stamps = Stamps::new(limits.apart_ticks);
     let mut account = Count::default();
     let mut hand = Vec::new();
     let (mut taken, mut empty, mut wrong) = (0, 0, 0);
-    'course: loop {
-        let now = (course.guard.now_ticks)();
-        course.guard.check_at(now)?;
+    'limits: loop {
+        let now = (limits.guard.now_ticks)();
+        limits.guard.check_at(now)?;
         let next_stamp = stamps.take(taken, now);
         while taken < next_stamp {
             let mut each = |message: M| {
@@ -119,17 +123,17 @@ fn consume<M: Message, R: Receiver<M>>(
             };
             match receiver.try_receive_batch(batch, &mut hand, &mut each) {
                 Ok(_) => {}
-                Err(NoMessage::Ever) => break 'course,
+                Err(NoMessage::Ever) => break 'limits,
                 Err(NoMessage::Yet) => {
                     empty += 1;
-                    if receiver.receive_batch(batch, &mut hand, &mut each, course.guard)? == 0 {
-                        break 'course;
+                    if receiver.receive_batch(batch, &mut hand, &mut each, limits.guard)? == 0 {
+                        break 'limits;
                     }
                 }
             }
         }
     }
-    let stamps = stamps.finish(taken, (course.guard.now_ticks)());
+    let stamps = stamps.finish(taken, (limits.guard.now_ticks)());
     let sum = account.sum(taken);
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }
@@ -137,19 +141,19 @@ fn consume<M: Message, R: Receiver<M>>(
 /// Sends at a rate: each message has a due time, and a batch is sent when its last message is due.
 fn produce_paced<M: Message, S: Sender<M>>(
     mut sender: S,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     pace: &Pace,
     batch: usize,
 ) -> Result<Sent, Halt> {
     let begun = pace.begin();
     let fewest = MIN_PACED * batch as u64;
     let least_ticks = pace.intended(begun, fewest);
-    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks.max(least_ticks) };
+    let watch = Watch { guard: limits.guard, until_ticks: limits.until_ticks.max(least_ticks) };
     let mut sent = Sent::default();
     let last_of = |messages: u64| messages + batch as u64 - 1;
-    while last_of(sent.messages) < SEQUENCE && sent.messages < course.messages {
-        let now = pace.wait_until(pace.intended(begun, last_of(sent.messages)), course.guard)?;
-        if now > course.until_ticks && sent.messages >= fewest {
+    while last_of(sent.messages) < SEQUENCE && sent.messages < limits.messages {
+        let now = pace.wait_until(pace.intended(begun, last_of(sent.messages)), limits.guard)?;
+        if now > limits.until_ticks && sent.messages >= fewest {
             break;
         }
         let number = |sequence: u64| pace.number(now, begun, sequence);
@@ -175,13 +179,13 @@ fn produce_paced<M: Message, S: Sender<M>>(
 /// Receives until the queue is closed and empty; records delays of all messages and of the ends of each batch.
 fn consume_paced<M: Message, R: Receiver<M>>(
     mut receiver: R,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     pace: &Pace,
     batch: usize,
 ) -> Result<Received, Halt> {
     let mut delays = Box::new(Delays::default());
     let mut ends: Box<[TickHistogram; 2]> = Box::default();
-    let mut arrivals = Arrivals::new(course, pace, &mut delays);
+    let mut arrivals = Arrivals::new(limits, pace, &mut delays);
     let mut hand = Vec::new();
     let mut empty = 0;
     loop {
@@ -201,7 +205,7 @@ fn consume_paced<M: Message, R: Receiver<M>>(
             Err(NoMessage::Ever) => break,
             Err(NoMessage::Yet) => {
                 empty += 1;
-                if receiver.receive_batch(batch, &mut hand, &mut each, course.guard)? == 0 {
+                if receiver.receive_batch(batch, &mut hand, &mut each, limits.guard)? == 0 {
                     break;
                 }
             }

@@ -3,10 +3,10 @@
 //! The loops are compiled for each queue and each message type, so that between two messages they only call the queue.
 //! Counts are kept in registers; the clock is read about every 20 µs.
 
-use super::course::Delays;
-use super::course::Stamps;
-use super::course::{Course, Received, Sent};
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::limits::Delays;
+use super::limits::Stamps;
+use super::limits::{Received, RoleLimits, Sent};
 use super::message::Message;
 use super::paced::{self, Pace};
 use crate::stage::Halt;
@@ -18,9 +18,9 @@ const LANE_SHIFT: u32 = 56;
 pub const MAX_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
 
 /// A producer ready to start.
-pub type Produce = Box<dyn FnOnce(&Course<'_>) -> Result<Sent, Halt> + Send>;
+pub type Produce = Box<dyn FnOnce(&RoleLimits<'_>) -> Result<Sent, Halt> + Send>;
 /// A consumer ready to start.
-pub type Consume = Box<dyn FnOnce(&Course<'_>) -> Result<Received, Halt> + Send>;
+pub type Consume = Box<dyn FnOnce(&RoleLimits<'_>) -> Result<Received, Halt> + Send>;
 
 /// The roles around one queue.
 pub struct Roles {
@@ -67,10 +67,10 @@ pub fn roles<S: Implementation, M: Message>(
     let (sender, receiver) = S::open::<M>(shape)?;
     if let Some(pace) = &settings.pace {
         let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
-        let producer: Produce = Box::new(move |course| paced::produce::<M, _>(sender, course, &pace));
+        let producer: Produce = Box::new(move |limits| paced::produce::<M, _>(sender, limits, &pace));
         let mut delays = Box::new(Delays::default());
-        let consumer: Consume = Box::new(move |course| {
-            let mut received = paced::consume::<M, _>(receiver, course, &paced, &mut delays)?;
+        let consumer: Consume = Box::new(move |limits| {
+            let mut received = paced::consume::<M, _>(receiver, limits, &paced, &mut delays)?;
             received.delays = Some(delays);
             Ok(received)
         });
@@ -88,7 +88,7 @@ pub fn roles<S: Implementation, M: Message>(
     let senders_made = senders.len();
     let producers = (0u64..)
         .zip(senders)
-        .map(|(lane, sender)| -> Produce { Box::new(move |course| produce::<M, _>(sender, course, lane)) });
+        .map(|(lane, sender)| -> Produce { Box::new(move |limits| produce::<M, _>(sender, limits, lane)) });
     let order = match (senders_made, consumers) {
         (1, 1) => Order::Counted,
         (_, 1) => Order::ByProducer,
@@ -96,7 +96,7 @@ pub fn roles<S: Implementation, M: Message>(
     };
     let consumers = receivers
         .into_iter()
-        .map(|receiver| -> Consume { Box::new(move |course| consume::<M, _>(receiver, course, order)) });
+        .map(|receiver| -> Consume { Box::new(move |limits| consume::<M, _>(receiver, limits, order)) });
     Ok(Roles { producers: producers.collect(), consumers: consumers.collect() })
 }
 
@@ -107,20 +107,20 @@ pub fn roles<S: Implementation, M: Message>(
 #[inline(never)]
 pub fn produce<M: Message, S: Sender<M>>(
     mut sender: S,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     lane: u64,
 ) -> Result<Sent, Halt> {
-    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
-    let mut stamps = Stamps::new(course.apart_ticks);
+    let watch = Watch { guard: limits.guard, until_ticks: limits.until_ticks };
+    let mut stamps = Stamps::new(limits.apart_ticks);
     let base = lane << LANE_SHIFT;
     let (mut made, mut full) = (0, 0);
-    'course: while made < course.messages {
-        let now = (course.guard.now_ticks)();
-        course.guard.check_at(now)?;
-        if now > course.until_ticks {
+    'limits: while made < limits.messages {
+        let now = (limits.guard.now_ticks)();
+        limits.guard.check_at(now)?;
+        if now > limits.until_ticks {
             break;
         }
-        let next_stamp = stamps.take(made, now).min(course.messages);
+        let next_stamp = stamps.take(made, now).min(limits.messages);
         while made < next_stamp {
             match sender.try_send(M::make(base | made)) {
                 Ok(()) => {}
@@ -128,7 +128,7 @@ pub fn produce<M: Message, S: Sender<M>>(
                     full += 1;
                     match sender.send(message, &watch) {
                         Ok(()) => {}
-                        Err(Leave::Over) => break 'course,
+                        Err(Leave::Over) => break 'limits,
                         Err(Leave::Halted(halt)) => return Err(halt),
                     }
                 }
@@ -137,14 +137,14 @@ pub fn produce<M: Message, S: Sender<M>>(
             made += 1;
         }
     }
-    let stamps = stamps.finish(made, (course.guard.now_ticks)());
+    let stamps = stamps.finish(made, (limits.guard.now_ticks)());
     Ok(Sent { messages: made, full, sum: base.wrapping_mul(made).wrapping_add(sum_below(made)), stamps })
 }
 
 /// Addresses of the producer's and the consumer's loop for numbers at full speed.
 pub fn loops<S: Implementation>() -> [usize; 2] {
-    let produce = produce::<u64, S::Sender<u64>> as fn(_, &Course<'_>, _) -> _;
-    let consume = take_all::<u64, S::Receiver<u64>, Count> as fn(_, &Course<'_>, _) -> _;
+    let produce = produce::<u64, S::Sender<u64>> as fn(_, &RoleLimits<'_>, _) -> _;
+    let consume = take_all::<u64, S::Receiver<u64>, Count> as fn(_, &RoleLimits<'_>, _) -> _;
     [produce as usize, consume as usize]
 }
 
@@ -227,36 +227,36 @@ impl Account for Table {
 /// The reason to leave early.
 pub fn consume<M: Message, R: Receiver<M>>(
     receiver: R,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     order: Order,
 ) -> Result<Received, Halt> {
     match order {
-        Order::Counted => take_all(receiver, course, Count::default()),
-        _ => take_all(receiver, course, Table { next: Box::new([0; MAX_PRODUCERS]), order, sum: 0 }),
+        Order::Counted => take_all(receiver, limits, Count::default()),
+        _ => take_all(receiver, limits, Table { next: Box::new([0; MAX_PRODUCERS]), order, sum: 0 }),
     }
 }
 
 #[inline(never)]
 fn take_all<M: Message, R: Receiver<M>, A: Account>(
     mut receiver: R,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     mut account: A,
 ) -> Result<Received, Halt> {
-    let mut stamps = Stamps::new(course.apart_ticks);
+    let mut stamps = Stamps::new(limits.apart_ticks);
     let (mut taken, mut empty, mut wrong) = (0, 0, 0);
-    'course: loop {
-        let now = (course.guard.now_ticks)();
-        course.guard.check_at(now)?;
+    'limits: loop {
+        let now = (limits.guard.now_ticks)();
+        limits.guard.check_at(now)?;
         let next_stamp = stamps.take(taken, now);
         while taken < next_stamp {
             let message = match receiver.try_receive() {
                 Ok(message) => message,
-                Err(NoMessage::Ever) => break 'course,
+                Err(NoMessage::Ever) => break 'limits,
                 Err(NoMessage::Yet) => {
                     empty += 1;
-                    match receiver.receive(course.guard)? {
+                    match receiver.receive(limits.guard)? {
                         Some(message) => message,
-                        None => break 'course,
+                        None => break 'limits,
                     }
                 }
             };
@@ -266,7 +266,7 @@ fn take_all<M: Message, R: Receiver<M>, A: Account>(
             taken += 1;
         }
     }
-    let stamps = stamps.finish(taken, (course.guard.now_ticks)());
+    let stamps = stamps.finish(taken, (limits.guard.now_ticks)());
     let sum = account.sum(taken);
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }

@@ -4,9 +4,9 @@
 //! A loop that sends the next message after the previous one has arrived samples least when the queue is slowest
 //! (coordinated omission). The uncorrected delay, from the actual sending, is reported for comparison.
 
-use super::course::Stamps;
-use super::course::{Course, Delays, Received, Sent};
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
+use super::limits::Stamps;
+use super::limits::{Delays, Received, RoleLimits, Sent};
 use super::message::Message;
 use crate::counter;
 use crate::stage::{Guard, Halt};
@@ -80,18 +80,18 @@ impl Pace {
 /// The reason to leave early.
 pub fn produce<M: Message, S: Sender<M>>(
     mut sender: S,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     pace: &Pace,
 ) -> Result<Sent, Halt> {
-    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
+    let watch = Watch { guard: limits.guard, until_ticks: limits.until_ticks };
     let begun = pace.begin();
     let mut sent = Sent::default();
-    while sent.messages < course.messages.min(SEQUENCE) {
-        let now = pace.wait_until(pace.intended(begun, sent.messages), course.guard)?;
-        if now > course.until_ticks {
+    while sent.messages < limits.messages.min(SEQUENCE) {
+        let now = pace.wait_until(pace.intended(begun, sent.messages), limits.guard)?;
+        if now > limits.until_ticks {
             break;
         }
-        course.guard.check_at(now)?;
+        limits.guard.check_at(now)?;
         let number = pace.number(now, begun, sent.messages);
         match sender.try_send(M::make(number)) {
             Ok(()) => {}
@@ -117,18 +117,18 @@ pub fn produce<M: Message, S: Sender<M>>(
 /// The reason to leave early.
 pub fn consume<M: Message, R: Receiver<M>>(
     mut receiver: R,
-    course: &Course<'_>,
+    limits: &RoleLimits<'_>,
     pace: &Pace,
     delays: &mut Delays,
 ) -> Result<Received, Halt> {
-    let mut arrivals = Arrivals::new(course, pace, delays);
+    let mut arrivals = Arrivals::new(limits, pace, delays);
     loop {
         let message = match receiver.try_receive() {
             Ok(message) => message,
             Err(NoMessage::Ever) => break,
             Err(NoMessage::Yet) => {
                 arrivals.received.empty += 1;
-                match receiver.receive(course.guard)? {
+                match receiver.receive(limits.guard)? {
                     Some(message) => message,
                     None => break,
                 }
@@ -141,7 +141,7 @@ pub fn consume<M: Message, R: Receiver<M>>(
 
 /// Records arriving messages and their delays.
 pub(super) struct Arrivals<'a> {
-    course: &'a Course<'a>,
+    limits: &'a RoleLimits<'a>,
     pace: &'a Pace,
     delays: &'a mut Delays,
     pub(super) received: Received,
@@ -150,9 +150,9 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
-    pub(super) fn new(course: &'a Course<'a>, pace: &'a Pace, delays: &'a mut Delays) -> Self {
-        let stamps = Stamps::new(course.apart_ticks);
-        Arrivals { course, pace, delays, received: Received::default(), stamps, next_stamp: 0 }
+    pub(super) fn new(limits: &'a RoleLimits<'a>, pace: &'a Pace, delays: &'a mut Delays) -> Self {
+        let stamps = Stamps::new(limits.apart_ticks);
+        Arrivals { limits, pace, delays, received: Received::default(), stamps, next_stamp: 0 }
     }
 
     /// Reads a message and records its arrival. Returns its sequence number and its delay since the due time, in ticks.
@@ -165,7 +165,7 @@ impl<'a> Arrivals<'a> {
         let number = message.read();
         let now = counter::stop();
         if received.messages == self.next_stamp {
-            self.course.guard.check_at(now)?;
+            self.limits.guard.check_at(now)?;
             self.next_stamp = self.stamps.take(received.messages, now);
         }
         let value = number.unwrap_or(u64::MAX);

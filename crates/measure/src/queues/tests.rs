@@ -1,9 +1,9 @@
 //! Tests every queue between real threads: no message is lost, doubled, reordered or left behind, and every run ends.
 
 use super::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
-use super::course::{Course, Received, Sent};
 use super::ends::{Refusal, Shape};
 use super::exchange::RoleSettings;
+use super::limits::{Received, RoleLimits, Sent};
 use super::paced::Pace;
 use super::registry::open;
 use crate::counter;
@@ -45,13 +45,13 @@ fn run_with(
     let deadline_ticks = counter::now_ticks() + (1 << 35);
     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
     let until_ticks = counter::now_ticks().saturating_add(span_ticks);
-    let course = Course { guard: &guard, until_ticks, messages, apart_ticks: 50_000 };
-    let course = &course;
+    let limits = RoleLimits { guard: &guard, until_ticks, messages, apart_ticks: 50_000 };
+    let limits = &limits;
     Ok(std::thread::scope(|scope| {
         let producers: Vec<_> =
-            roles.producers.into_iter().map(|role| scope.spawn(move || role(course))).collect();
+            roles.producers.into_iter().map(|role| scope.spawn(move || role(limits))).collect();
         let consumers: Vec<_> =
-            roles.consumers.into_iter().map(|role| scope.spawn(move || role(course))).collect();
+            roles.consumers.into_iter().map(|role| scope.spawn(move || role(limits))).collect();
         if stopped {
             guard.give_up(Halt::Stopped);
         }
@@ -311,12 +311,12 @@ fn every_queue_keeps_a_rate_and_says_how_long_each_message_took() {
         let halt = AtomicU64::new(0);
         let deadline_ticks = counter::now_ticks() + (1 << 35);
         let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
-        let course = Course { guard: &guard, until_ticks: u64::MAX, messages: 50, apart_ticks: 50_000 };
+        let limits = RoleLimits { guard: &guard, until_ticks: u64::MAX, messages: 50, apart_ticks: 50_000 };
         let (sent, received) = std::thread::scope(|scope| {
             let producer = roles.producers.into_iter().next().unwrap();
             let consumer = roles.consumers.into_iter().next().unwrap();
-            let producer = scope.spawn(|| producer(&course).unwrap());
-            let received = consumer(&course).unwrap();
+            let producer = scope.spawn(|| producer(&limits).unwrap());
+            let received = consumer(&limits).unwrap();
             (producer.join().unwrap(), received)
         });
         assert_eq!((sent.messages, received.messages, received.wrong), (50, 50, 0), "{}", kind.id);

@@ -4,10 +4,10 @@ use super::trials::Config;
 use crate::adapters::pass::{are_of_slices, slept_too_rarely};
 use crate::probes::queue;
 use crate::queues::catalogue::Waits;
-use crate::queues::course;
-use crate::queues::course::{Course, Received, Sent};
 use crate::queues::ends::{Refusal, Shape};
 use crate::queues::exchange::{Consume, Produce, RoleSettings, Roles};
+use crate::queues::limits;
+use crate::queues::limits::{Received, RoleLimits, Sent};
 use crate::queues::paced::Pace;
 use crate::queues::registry;
 use crate::room::Room;
@@ -124,7 +124,7 @@ fn act(
     };
     role.wait_for_all()?;
     let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
-    let course = Course {
+    let limits = RoleLimits {
         guard: role.guard,
         until_ticks: (role.guard.now_ticks)().saturating_add(plan.span_ticks),
         messages: plan.messages,
@@ -138,11 +138,11 @@ fn act(
     };
     Ok(Some(match waiting {
         Waiting::Produces(produce) => {
-            let sent = produce(&course)?;
+            let sent = produce(&limits)?;
             Observation::Sent(sent, spent())
         }
         Waiting::Consumes(consume) => {
-            let received = consume(&course)?;
+            let received = consume(&limits)?;
             Observation::Received(Box::new(received), spent())
         }
     }))
@@ -185,7 +185,7 @@ fn observed(
     if received.wrong > 0 || sent.sum != received.sum {
         observed.flags.set(Flag::Invalid);
     }
-    let per_s = course::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
+    let per_s = limits::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
     match (config.rate, &received.delays, per_s) {
         (Some(requested), Some(delays), Some(per_s)) => {
             let in_batches = config.batch.is_some();
@@ -195,7 +195,7 @@ fn observed(
         _ => {}
     }
     for (side, loops) in [&producing, &loops].into_iter().enumerate() {
-        if let Some(shares) = course::shares(loops).filter(|shares| shares.len() > 1) {
+        if let Some(shares) = limits::shares(loops).filter(|shares| shares.len() > 1) {
             let first = side * config.sides[0];
             queue::observe_shares(&mut observed, side, first, &shares);
         }

@@ -4,7 +4,7 @@ use super::trials::Config;
 use crate::pricing::Pricing;
 use crate::probes::queue;
 use crate::queues::catalogue::{Batches, Payload, QueueKind, Waits};
-use crate::queues::course::Delays;
+use crate::queues::limits::Delays;
 use crate::series::TrialOrder;
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
 use crate::sim::stream::{self, Flow, Passed, Schedule, Timed, Waiting};

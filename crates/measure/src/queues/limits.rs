@@ -1,4 +1,4 @@
-//! [`Course`]: orders and results of the roles around a queue; and [`Stamps`]: progress without a clock read per
+//! [`RoleLimits`]: orders and results of the roles around a queue; and [`Stamps`]: progress without a clock read per
 //! message.
 
 use crate::stage::Guard;
@@ -6,7 +6,7 @@ use crate::tick_histogram::TickHistogram;
 
 /// The order to a role.
 #[derive(Debug, Clone, Copy)]
-pub struct Course<'a> {
+pub struct RoleLimits<'a> {
     /// Bounds every wait.
     pub guard: &'a Guard<'a>,
     /// Counter value at which producers end.
