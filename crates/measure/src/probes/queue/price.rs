@@ -15,7 +15,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::stats::ANALYSES;
 
 /// The cost of a message in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
-pub struct Price {
+pub struct QueueCost {
     /// Instruction time of producer and consumer together.
     pub own_ns: f64,
     /// Line transfers that each side waits for per message (a lock, a semaphore).
@@ -35,8 +35,8 @@ pub struct Price {
 /// with four uncontended calls, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
 const SLIM_CALL_NS: f64 = 6.0;
 
-pub fn price(config: &Config, hint_ns: f64) -> Price {
-    let plain = Price {
+pub fn price(config: &Config, hint_ns: f64) -> QueueCost {
+    let plain = QueueCost {
         own_ns: 12.0,
         lines: 1.0,
         calls: 0.0,
@@ -46,25 +46,29 @@ pub fn price(config: &Config, hint_ns: f64) -> Price {
         once_lines: 0.0,
     };
     match config.kind.queue {
-        QueueKind::SemaphoreSpin => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
+        QueueKind::SemaphoreSpin => {
+            QueueCost { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain }
+        }
         // Two calls; between two CPUs their line transfers are simulated one by one.
-        QueueKind::SemaphoreSlim => Price { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
+        QueueKind::SemaphoreSlim => QueueCost { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
         QueueKind::Mutex => {
-            Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, once_ns: 17.0, once_lines: 1.5, ..plain }
+            QueueCost { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, once_ns: 17.0, once_lines: 1.5, ..plain }
         }
         QueueKind::Spsc | QueueKind::Rtrb => {
-            Price { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
+            QueueCost { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
         }
         // No index, only message lines. Measured: 2.3 ns per message at 1,024 slots (docs/evidence.md, "Queues").
-        QueueKind::Slots => Price { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
-        QueueKind::SyncChannel | QueueKind::Crossbeam => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
-        QueueKind::ArrayQueue => Price { own_ns: 10.0, ..plain },
-        QueueKind::Flume => Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
-        QueueKind::Kanal => {
-            Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, once_ns: 22.0, once_lines: 1.5, ..plain }
+        QueueKind::Slots => QueueCost { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
+        QueueKind::SyncChannel | QueueKind::Crossbeam => {
+            QueueCost { own_ns: 10.0, looks_ns: 3_000.0, ..plain }
         }
-        QueueKind::Pipe | QueueKind::Socketpair => Price { own_ns: 150.0, calls: 1.0, ..plain },
-        QueueKind::Eventfd => Price { own_ns: 40.0, calls: 2.0, ..plain },
+        QueueKind::ArrayQueue => QueueCost { own_ns: 10.0, ..plain },
+        QueueKind::Flume => QueueCost { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
+        QueueKind::Kanal => {
+            QueueCost { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, once_ns: 22.0, once_lines: 1.5, ..plain }
+        }
+        QueueKind::Pipe | QueueKind::Socketpair => QueueCost { own_ns: 150.0, calls: 1.0, ..plain },
+        QueueKind::Eventfd => QueueCost { own_ns: 40.0, calls: 2.0, ..plain },
         QueueKind::Semaphore | QueueKind::SemT => plain,
     }
 }
@@ -144,7 +148,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         sight_ns: transfer_ns,
         look_ns: [look_ns, look_ns + drain_ns],
     };
-    let course = Course {
+    let course = SimFlow {
         flow,
         slim: slim.filter(|_| from != to),
         // The step-by-step simulation prices calls and the message's line itself.
@@ -211,7 +215,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     Ok(observed)
 }
 
-struct Course {
+struct SimFlow {
     flow: Flow,
     /// Step-by-step simulation for `semaphore-slim` between two CPUs.
     slim: Option<SlimFlow>,
@@ -228,7 +232,7 @@ struct Pacing {
     is_listed: bool,
 }
 
-impl Course {
+impl SimFlow {
     fn run(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -264,7 +268,7 @@ fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f6
 
 fn paced(
     stage: &mut dyn Pricing<'_>,
-    course: &Course,
+    course: &SimFlow,
     pacing: &Pacing,
     span_ns: f64,
     by_itself: [f64; 2],
