@@ -98,11 +98,11 @@ pub(super) fn count_over_states(settings: &SeriesSettings, all: &[&PassOutcome],
 fn by_name<'a>(
     passes: &[&'a PassOutcome],
     of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
-) -> BTreeMap<String, Vec<Said>> {
-    let mut all: BTreeMap<String, Vec<Said>> = BTreeMap::new();
+) -> BTreeMap<String, Vec<ProcessValue>> {
+    let mut all: BTreeMap<String, Vec<ProcessValue>> = BTreeMap::new();
     for pass in passes {
         for (name, value) in of(pass) {
-            let said = Said { process: pass.process, value };
+            let said = ProcessValue { process: pass.process, value };
             match all.get_mut(name) {
                 Some(values) => values.push(said),
                 None => _ = all.insert(name.clone(), vec![said]),
@@ -113,7 +113,7 @@ fn by_name<'a>(
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct ProcessValue {
     process: Option<u32>,
     value: f64,
 }
@@ -188,7 +188,7 @@ enum Resolution {
 }
 
 fn estimates(
-    said: &BTreeMap<String, Vec<Said>>,
+    said: &BTreeMap<String, Vec<ProcessValue>>,
     precision: f64,
     resolution: Resolution,
 ) -> BTreeMap<String, Estimate> {
@@ -199,7 +199,7 @@ fn estimates(
 
 /// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"). For
 /// passes of runtime processes, the mean over processes with its interval.
-fn estimate(said: &[Said], precision: f64, resolution: Resolution) -> Option<Estimate> {
+fn estimate(said: &[ProcessValue], precision: f64, resolution: Resolution) -> Option<Estimate> {
     let values: Vec<f64> = said.iter().map(|said| said.value).collect();
     let is_constant = values.windows(2).all(|pair| pair[0] == pair[1]);
     let has_floor = !is_constant || resolution == Resolution::Bucket && values.len() > 1;
