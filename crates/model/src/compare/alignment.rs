@@ -5,7 +5,7 @@
 //! same CPUs. Otherwise, levels with the same meaning are compared; without these, nothing is.
 
 use super::likeness::Nest;
-use super::seen::{Numbering, Seen, cpus};
+use super::seen::{Numbering, ObservedStructure, cpus};
 use super::side::{described, pair_up};
 use super::{Doubt, Levels, ReadingKey, Side};
 use crate::infer::InferError;
@@ -118,16 +118,16 @@ impl Alignment {
         if plausible > 0 {
             return Alignment { doubts, ..alignment };
         }
-        let seen = [a, b].map(|side| Seen::of(side, &cpus(side)).and_then(Result::ok));
-        let (pairing, doubts) = match seen.each_ref().map(|seen| seen.as_ref().is_some_and(Seen::has_threads))
-        {
-            // Load tests identify the threads of a core, whatever their times.
-            [true, true] => {
-                let others = doubts.into_iter().filter(|doubt| doubt.level != THREADS);
-                (Pairing::Levels(Likeness::Threads), others.collect())
-            }
-            _ => (Pairing::Nothing(Obstacle::Meanings(doubt)), doubts),
-        };
+        let seen = [a, b].map(|side| ObservedStructure::of(side, &cpus(side)).and_then(Result::ok));
+        let (pairing, doubts) =
+            match seen.each_ref().map(|seen| seen.as_ref().is_some_and(ObservedStructure::has_threads)) {
+                // Load tests identify the threads of a core, whatever their times.
+                [true, true] => {
+                    let others = doubts.into_iter().filter(|doubt| doubt.level != THREADS);
+                    (Pairing::Levels(Likeness::Threads), others.collect())
+                }
+                _ => (Pairing::Nothing(Obstacle::Meanings(doubt)), doubts),
+            };
         Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
     }
 
@@ -170,7 +170,7 @@ impl Alignment {
     fn by_likeness(a: &Side, b: &Side) -> Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
-        let seen = [a, b].map(|side| Seen::of(side, &common));
+        let seen = [a, b].map(|side| ObservedStructure::of(side, &common));
         let structure_of = |index: usize| seen[index].as_ref().and_then(|seen| seen.as_ref().ok());
         let is_contradicted = [0, 1].map(|index| structure_of(index).is_some_and(|seen| seen.contradicts));
         let numbering = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.numbering(right));
@@ -219,7 +219,7 @@ impl Alignment {
     fn by_latencies(a: &Side, b: &Side) -> Alignment {
         let nothing =
             |obstacle: Obstacle, levels: [Levels; 2]| Alignment::of(Pairing::Nothing(obstacle), levels);
-        let seen = [a, b].map(|side| Seen::of(side, &cpus(side)));
+        let seen = [a, b].map(|side| ObservedStructure::of(side, &cpus(side)));
         let [Some(Ok(left)), Some(Ok(right))] = &seen else {
             let errors = seen.map(|seen| seen.and_then(Result::err));
             return nothing(Obstacle::Unseen(errors), [a, b].map(Levels::of));
@@ -231,8 +231,8 @@ impl Alignment {
             [false, false] => return nothing(Obstacle::Patterns, levels),
             [true, true] => {
                 let nests = [left, right].map(|seen| Nest::of(&seen.structure));
-                let finest = [left, right].map(Seen::finest);
-                let are_threads = [left, right].map(Seen::has_threads);
+                let finest = [left, right].map(ObservedStructure::finest);
+                let are_threads = [left, right].map(ObservedStructure::has_threads);
                 // Groups that tests distinguish do not have the same meaning, even if their shape is the same.
                 let differ = matches!(finest, [Some(left), Some(right)] if left != right);
                 match (nests[0] == nests[1], nests[0].is_like(&nests[1])) {
@@ -314,7 +314,7 @@ impl Alignment {
 /// Whether pairs of the same numbers resemble each other within levels, as they do on one machine at any clock.
 fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     let common = &cpus(a) & &cpus(b);
-    let seen = [a, b].map(|side| Seen::of(side, &common).and_then(Result::ok));
+    let seen = [a, b].map(|side| ObservedStructure::of(side, &common).and_then(Result::ok));
     matches!(&seen, [Some(left), Some(right)] if left.resembles_inside(right, levels))
 }
 

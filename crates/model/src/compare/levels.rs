@@ -1,6 +1,6 @@
 //! [`Levels`]: the level to which each pair of a side belongs, so that levels can be judged before cells.
 
-use super::seen::{Seen, cpus};
+use super::seen::{ObservedStructure, cpus};
 use super::{ReadingKey, Series, Side};
 use crate::infer::{InferredLevel, Structure};
 use crate::series::SeriesName;
@@ -83,7 +83,7 @@ impl Levels {
 
     /// The reported levels; the inferred ones if none are reported or the latencies contradict them; else one level.
     pub fn of(side: &Side) -> Levels {
-        let seen = Seen::of(side, &cpus(side)).and_then(Result::ok);
+        let seen = ObservedStructure::of(side, &cpus(side)).and_then(Result::ok);
         let reported = side.topology.as_ref();
         let is_trusted = !seen.as_ref().is_some_and(|seen| seen.contradicts);
         match (reported.filter(|topology| !topology.domains().is_empty() && is_trusted), seen) {

@@ -6,7 +6,7 @@
 use super::alignment::is_one_relation;
 use super::levels::GroupLevel;
 use super::likeness::Nest;
-use super::seen::{Seen, cpus};
+use super::seen::{ObservedStructure, cpus};
 use super::side::described;
 use super::{Alignment, Levels, Likeness, Pairing, ReadingKey, Side};
 use crate::Relation;
@@ -216,7 +216,7 @@ impl<'a> Kinds<'a> {
 }
 
 fn nest(side: &Side) -> Option<Nest> {
-    Some(Nest::of(&Seen::of(side, &cpus(side))?.ok()?.structure))
+    Some(Nest::of(&ObservedStructure::of(side, &cpus(side))?.ok()?.structure))
 }
 
 /// Whether every level of one side has the same meaning on the other.

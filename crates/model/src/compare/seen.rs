@@ -1,4 +1,4 @@
-//! [`Seen`]: the structure that the latencies of a side show, for comparison with that of another side.
+//! [`ObservedStructure`]: the structure that the latencies of a side show, for comparison with that of another side.
 
 use super::{Dataset, Levels, ReadingKey, Side};
 use crate::infer::{
@@ -20,7 +20,7 @@ const COMMON_VARIANCE: f64 = 0.5;
 const PAIRS_THAT_RESEMBLE: usize = 10;
 
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct ObservedStructure {
     pub structure: Structure,
     /// Whether the latencies contradict the reported topology.
     pub contradicts: bool,
@@ -38,16 +38,16 @@ pub(super) enum Numbering {
     Unknown,
 }
 
-impl Seen {
+impl ObservedStructure {
     /// Infers the structure of some CPUs from the first latency matrix of a side, without cells that changed state.
-    pub fn of(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<Seen, InferError>> {
+    pub fn of(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<ObservedStructure, InferError>> {
         let cells = latencies(side, cpus)?;
         let flat = Topology::flat(CpuSet::new());
         let reported = side.topology.as_ref().unwrap_or(&flat);
         let findings = Findings::of_matrix(&cells, reported).tested(&side.execution);
         let contradicts = findings.agreement.iter().any(|held| held.standing == AgreementVerdict::Conflict);
         Some(match findings.structure {
-            Ok(structure) => Ok(Seen { structure, contradicts, cells }),
+            Ok(structure) => Ok(ObservedStructure { structure, contradicts, cells }),
             Err(Refusal::Matrix(error)) => Err(error),
             Err(Refusal::Moved { .. }) => return None,
         })
@@ -63,8 +63,8 @@ impl Seen {
     }
 
     /// Compares the groups that two sides show on the same CPUs.
-    pub fn numbering(&self, other: &Seen) -> Numbering {
-        let grouped = |seen: &Seen| !seen.structure.levels.is_empty();
+    pub fn numbering(&self, other: &ObservedStructure) -> Numbering {
+        let grouped = |seen: &ObservedStructure| !seen.structure.levels.is_empty();
         match (grouped(self), grouped(other)) {
             (false, false) if self.is_uniform() && other.is_uniform() => Numbering::Same,
             (false, false) if self.resembles(other) => Numbering::Same,
@@ -77,18 +77,18 @@ impl Seen {
         }
     }
 
-    fn is_part_of(&self, other: &Seen) -> bool {
+    fn is_part_of(&self, other: &ObservedStructure) -> bool {
         (0..self.structure.levels.len()).all(|index| self.is_shared(other, index))
     }
 
-    fn is_shared(&self, other: &Seen, index: usize) -> bool {
+    fn is_shared(&self, other: &ObservedStructure, index: usize) -> bool {
         self.counterpart(other, index).is_some()
     }
 
     /// The index of the corresponding level of the other side. It has the same groups; or at least half of the groups
     /// of either side, if the other CPUs are in no group because their few cells were disturbed; or some of the groups,
     /// if each missing one is visible in the latencies of the side that lacks it.
-    fn counterpart(&self, other: &Seen, index: usize) -> Option<usize> {
+    fn counterpart(&self, other: &ObservedStructure, index: usize) -> Option<usize> {
         let mine = &self.structure.levels[index].groups;
         (0..other.structure.levels.len()).find(|&at| {
             let theirs = &other.structure.levels[at].groups;
@@ -111,8 +111,8 @@ impl Seen {
     }
 
     /// Whether a group of one side partially overlaps a group of the other.
-    fn cuts(&self, other: &Seen) -> bool {
-        let groups = |seen: &Seen| -> Vec<CpuSet> {
+    fn cuts(&self, other: &ObservedStructure) -> bool {
+        let groups = |seen: &ObservedStructure| -> Vec<CpuSet> {
             seen.structure.levels.iter().flat_map(|level| level.groups.clone()).collect()
         };
         let theirs = groups(other);
@@ -129,7 +129,7 @@ impl Seen {
     }
 
     /// Common levels, finest first. Levels that one side alone shows would be selected by the noise to be judged.
-    pub fn common_levels(&self, other: &Seen) -> Levels {
+    pub fn common_levels(&self, other: &ObservedStructure) -> Levels {
         let mut levels: Vec<InferredLevel> = Vec::new();
         for (index, level) in self.structure.levels.iter().enumerate() {
             let Some(at) = self.counterpart(other, index) else { continue };
@@ -141,13 +141,13 @@ impl Seen {
     }
 
     /// Whether every level is present in the other side: as a level, or at least in its latencies.
-    fn holds_in(&self, other: &Seen) -> bool {
+    fn holds_in(&self, other: &ObservedStructure) -> bool {
         (0..self.structure.levels.len())
             .all(|index| self.is_shared(other, index) || self.shows_in(other, index, None))
     }
 
     /// Whether the step of a level, or of one of its groups, is pronounced in the latencies of the other side.
-    fn shows_in(&self, other: &Seen, level: usize, group: Option<&CpuSet>) -> bool {
+    fn shows_in(&self, other: &ObservedStructure, level: usize, group: Option<&CpuSet>) -> bool {
         matches!((self.step(&self.cells, level, group), self.step(&other.cells, level, group)),
                  (Some(own), Some(theirs)) if theirs >= PRONOUNCED * own)
     }
@@ -172,14 +172,14 @@ impl Seen {
     }
 
     /// Whether pairs that are near in one side are near in the other (rank correlation, Spearman 1904).
-    fn resembles(&self, other: &Seen) -> bool {
+    fn resembles(&self, other: &ObservedStructure) -> bool {
         self.resembles_inside(other, &Levels::one())
     }
 
     /// As `resembles`, but within each level, where pairs differ by their position on a chip and by single CPUs. Two
     /// runs of a simulated machine have a correlation of 0.97 within levels. Few pairs of published machines of
     /// different models with the same groups reach the required correlation (two generations of one design: 0.94).
-    pub fn resembles_inside(&self, other: &Seen, levels: &Levels) -> bool {
+    pub fn resembles_inside(&self, other: &ObservedStructure, levels: &Levels) -> bool {
         let mut by_level: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
         for (row, column, mine) in self.cells.iter().filter(|(row, column, _)| row > column) {
             let theirs = other.cells.get(row, column).copied().flatten();
@@ -275,7 +275,7 @@ mod tests {
     use crate::formats::read_matrices;
     use crate::stats::Key;
 
-    fn seen(ns: impl Fn(u32, u32) -> f64) -> Seen {
+    fn seen(ns: impl Fn(u32, u32) -> f64) -> ObservedStructure {
         let row = |row: u32| -> String {
             let cell =
                 |column: u32| if column < row { format!("{:.3}", ns(row, column)) } else { String::new() };
@@ -283,10 +283,10 @@ mod tests {
         };
         let text: String = (0..8).map(|index| row(index) + "\n").collect();
         let side = of_import(&read_matrices(text.as_bytes()).unwrap());
-        Seen::of(&side, &cpus(&side)).unwrap().unwrap()
+        ObservedStructure::of(&side, &cpus(&side)).unwrap().unwrap()
     }
 
-    fn grouped(group: impl Fn(u32) -> u32) -> Seen {
+    fn grouped(group: impl Fn(u32) -> u32) -> ObservedStructure {
         seen(|row, column| if group(row) == group(column) { 20.1 } else { 90.1 })
     }
 
