@@ -15,10 +15,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Verdict of a check and its observation.
-type Seen = (Verdict, String);
+type CheckOutcome = (Verdict, String);
 
 /// Performs a check on some CPUs; an error says why it could not be performed.
-type Try = fn(&Child<'_>, &[CpuId]) -> Result<Seen, String>;
+type Try = fn(&Child<'_>, &[CpuId]) -> Result<CheckOutcome, String>;
 
 const CHECKS: [(&str, &str, Try); 7] = [
     ("pins", "threads run on the CPU that they are pinned to", pins),
@@ -82,7 +82,7 @@ fn two(cpus: &[CpuId]) -> Result<String, String> {
 }
 
 /// Checks on which CPU the threads of a measurement ran, as the system reports it to another process.
-fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let words = format!("latency --cpus {} --budget 2s --no-save", two(cpus)?);
     // Samples on the CPU that a thread is pinned to and elsewhere, by that CPU.
     let mut samples: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
@@ -128,7 +128,7 @@ const COARSE_NS: f64 = 50.0;
 /// Maximum difference of two counters: a larger one puts events of a run in the wrong order.
 const APART_NS: f64 = 1_000.0;
 
-fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
+fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
     let document = child.document("clock --budget 4s", &mut |_| ())?;
     let facts = &document["environment"]["clock"];
     let step = facts["step_ns"].as_f64().ok_or("the step of the clock is not known")?;
@@ -159,7 +159,7 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     Ok((outcome, seen))
 }
 
-fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let (threads, cpus) = (cpus.len(), list(cpus));
     let words = format!(
         "contend --cpus {cpus} --method fetch-add,std-mutex,mcs --threads {threads} --budget 3s --no-save"
@@ -211,7 +211,7 @@ const AGREES: f64 = 1.08;
 /// Ratio beyond which one of the two times something else.
 const PLAUSIBLE: f64 = 2.0;
 
-fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let words = format!("latency --cpus {} --protocol cas,xfer --budget 6s --no-save", two(cpus)?);
     let document = child.document(&words, &mut |_| ())?;
     let cell = |index: usize| &document["matrices"][index]["cells"][0];
@@ -233,7 +233,7 @@ fn estimate(cell: &Value) -> Option<Estimate> {
 }
 
 /// Compares two methods of timing a hand-over; `moved` says that the machine changed its state meanwhile.
-fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> Seen {
+fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> CheckOutcome {
     let ratio = xfer.point / cas.point;
     let ns = |of: &Estimate| match of.is_sure() {
         true => format!("{} ns", with_reach(of)),
@@ -252,7 +252,7 @@ fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> Seen {
     }
 }
 
-fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let cpu = cpus.first().ok_or("this process may use no CPU")?;
     let words = format!(
         "place --workload n-queens:8 --threads 1 --placement one={cpu} --placement two={cpu} --budget 10s --no-save"
@@ -278,7 +278,7 @@ const TAKEN_AT_LEAST: f64 = 0.2;
 const FOUND_AT_LEAST: f64 = 0.7;
 
 /// Checks `jitter` on a CPU with another busy process of this program.
-fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let cpu = cpus.first().ok_or("this process may use no CPU")?;
     let work = format!(
         "place --workload n-queens:13 --threads 1 --placement one={cpu} --placement two={cpu} --budget 3s --no-save"
@@ -310,7 +310,7 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
 }
 
 /// Checks resuming after a kill on a simulated machine, so that nothing else can fail.
-fn store(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
+fn store(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
     let mut first =
         child.start("killed", "latency --machine sim:mesh-64 --seed 1 --precision 0.3% --budget 60s")?;
     // Kills the process once it has saved something.
