@@ -173,7 +173,7 @@ mod perform {
 
     /// A reader's answer to the writer, on lines of its own.
     #[derive(Debug, Default)]
-    struct Seen {
+    struct ReaderStamp {
         ticks: AtomicU64,
         round: AtomicU64,
     }
@@ -181,7 +181,7 @@ mod perform {
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let word: CachePadded<AtomicU64> = CachePadded::default();
-        let seen: Vec<CachePadded<Seen>> =
+        let seen: Vec<CachePadded<ReaderStamp>> =
             context.cpus().iter().skip(1).map(|_| CachePadded::default()).collect();
         let span_ticks = rate.ticks(order.span.ns()) as u64;
         let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::of(&[order.key]));
@@ -201,7 +201,7 @@ mod perform {
     fn write(
         role: &RoleContext<'_>,
         word: &AtomicU64,
-        seen: &[CachePadded<Seen>],
+        seen: &[CachePadded<ReaderStamp>],
         span_ticks: u64,
         pause_ticks: impl Fn(u64) -> u64,
     ) -> Result<Sights, Halt> {
@@ -231,7 +231,7 @@ mod perform {
         Ok(sights)
     }
 
-    fn read(role: &RoleContext<'_>, word: &AtomicU64, seen: &Seen) -> Result<(), Halt> {
+    fn read(role: &RoleContext<'_>, word: &AtomicU64, seen: &ReaderStamp) -> Result<(), Halt> {
         role.wait_for_all()?;
         let mut known = 0;
         loop {
