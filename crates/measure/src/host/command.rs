@@ -286,7 +286,7 @@ impl<'a> Watched<'a> {
         let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
         let seen = tree::threads(adopted.chain([self.parent.pid()]));
         self.stay.tasks = self.stay.tasks.max(seen.len());
-        for tree::Seen { thread, mask, waited } in seen {
+        for tree::ThreadInfo { thread, mask, waited } in seen {
             self.stay.left |= !mask.is_subset(self.cpus);
             self.stay.narrowed |= mask.is_subset(self.cpus) && mask != *self.cpus;
             if let Some(waited) = waited {

@@ -23,7 +23,7 @@ pub fn die_with_parent() {
 }
 
 #[derive(Debug)]
-pub struct Seen {
+pub struct ThreadInfo {
     pub thread: u32,
     pub mask: CpuSet,
     /// Time spent waiting for a CPU; `None` without `CONFIG_SCHED_INFO`.
@@ -31,7 +31,7 @@ pub struct Seen {
 }
 
 /// Threads of these processes and all their descendants; processes that end meanwhile are skipped.
-pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<Seen> {
+pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<ThreadInfo> {
     let mut seen = Vec::new();
     for (process, threads) in processes(roots, MOST) {
         for thread in threads {
@@ -41,7 +41,7 @@ pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<Seen> {
             let status = file("status");
             let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
             let mask = list.and_then(|list| CpuSet::from_list(list.trim()).ok());
-            seen.extend(mask.map(|mask| Seen { thread, mask, waited: waited(&file("schedstat")) }));
+            seen.extend(mask.map(|mask| ThreadInfo { thread, mask, waited: waited(&file("schedstat")) }));
         }
     }
     seen
