@@ -14,10 +14,10 @@ pub const MAX_CPUS: usize = 8192;
 
 struct TextTable {
     starts: fn(&Document, usize) -> bool,
-    read: fn(&Document, usize) -> Result<Found, ImportError>,
+    read: fn(&Document, usize) -> Result<ParsedMatrix, ImportError>,
 }
 
-type Found = (ImportedMatrix, usize);
+type ParsedMatrix = (ImportedMatrix, usize);
 
 /// Every reader of tables in text, the most specific start first.
 const TEXT_TABLES: &[TextTable] = &[
