@@ -56,7 +56,7 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     if root.tag_name().name() != "topology" {
         return Err(HwlocError::Foreign { root: root.tag_name().name().chars().take(40).collect() });
     }
-    let mut found = Found::default();
+    let mut found = HwlocObjects::default();
     let mut cpus = CpuSet::new();
     for object in objects(&root) {
         cpus = cpus.union(&collect(&object, 0, &mut found)?);
@@ -66,7 +66,7 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     }
     found.check_nodes()?;
     let beside = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
-    let Found { mut domains, clusters, shared_l2, .. } = found;
+    let HwlocObjects { mut domains, clusters, shared_l2, .. } = found;
     domains.extend(with_shared_l2(clusters, shared_l2));
     let classes = classes(&root, &cpus)?;
     Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
@@ -106,7 +106,7 @@ fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClas
 }
 
 #[derive(Default)]
-struct Found {
+struct HwlocObjects {
     /// Domains of all levels except clusters and shared L2.
     domains: Vec<Domain>,
     clusters: Vec<Domain>,
@@ -115,7 +115,7 @@ struct Found {
     nodes: Vec<(Option<u32>, CpuSet, Option<u64>)>,
 }
 
-impl Found {
+impl HwlocObjects {
     /// Checks that NUMA nodes are disjoint, equal or nested: in descending size, each is inside a single earlier node.
     fn check_nodes(&self) -> Result<(), HwlocError> {
         let mut nodes: Vec<&(Option<u32>, CpuSet, Option<u64>)> = self.nodes.iter().collect();
@@ -192,7 +192,7 @@ fn objects<'a, 'input>(node: &Node<'a, 'input>) -> impl Iterator<Item = Node<'a,
 }
 
 /// The CPUs of an object. Adds it and all objects inside to `found`, inner ones first.
-fn collect(object: &Node<'_, '_>, depth: usize, found: &mut Found) -> Result<CpuSet, HwlocError> {
+fn collect(object: &Node<'_, '_>, depth: usize, found: &mut HwlocObjects) -> Result<CpuSet, HwlocError> {
     if depth > DEEPEST {
         return Err(HwlocError::TooDeep { line: line(object) });
     }
