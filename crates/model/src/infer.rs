@@ -75,7 +75,7 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
 /// As [`infer`].
 pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Structure, InferError> {
     let distances = Distances::new(observed, step)?;
-    let mut found = Found::of(&distances);
+    let mut found = InferredPartitions::of(&distances);
     let dropped = found.drop_steps(step, &distances);
     let open = found.drop_open(&distances);
     let blocks = Blocks::fit(&found.proposed, &distances);
@@ -100,7 +100,7 @@ pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Resul
     })
 }
 
-struct Found {
+struct InferredPartitions {
     /// Levels before the guard, for the detection of disturbed cells.
     proposed: Vec<Partition>,
     levels: Vec<Partition>,
@@ -112,8 +112,8 @@ struct Alone {
     but: Option<usize>,
 }
 
-impl Found {
-    fn of(distances: &Distances) -> Found {
+impl InferredPartitions {
+    fn of(distances: &Distances) -> InferredPartitions {
         let tree = Tree::grow(distances);
         let solid = tree::solid_nodes(&tree, distances);
         let mut proposed = levels::choose(&solid, &tree, distances);
@@ -142,7 +142,7 @@ impl Found {
             }
         }
         levels.reverse();
-        let mut found = Found { proposed, levels, hints };
+        let mut found = InferredPartitions { proposed, levels, hints };
         found.take(&clear::candidates(&tree, distances), distances);
         found
     }
@@ -330,7 +330,7 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .collect()
 }
 
-fn shape(found: &Found, suspects: &[Suspect], distances: &Distances) -> Shape {
+fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances) -> Shape {
     if !found.levels.is_empty() {
         return Shape::Grouped;
     }

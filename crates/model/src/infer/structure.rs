@@ -1,7 +1,7 @@
 //! [`Structure`]: the structure of a machine inferred from latencies. [`Layout`]: CPUs of a machine without groups.
 
 use super::distances::Distances;
-use super::{Doubt, Found, InferError, Observation, Suspect};
+use super::{Doubt, InferError, InferredPartitions, Observation, Suspect};
 use crate::latency::Execution;
 use crate::stats::elementary::exp;
 use crate::stats::{Estimate, Key, normal};
@@ -156,7 +156,7 @@ pub fn repeatability(
             let deviation = (width / deviations).max(MIN_MOVE);
             key.normal((high * n + low) as u64) * deviation
         });
-        let mut found = Found::of(&moved);
+        let mut found = InferredPartitions::of(&moved);
         found.drop_open(&moved);
         let again: Vec<Vec<CpuSet>> = found.levels.iter().map(|level| level.labelled(&moved)).collect();
         structure.levels.iter().map(|level| again.contains(&level.groups)).collect()
