@@ -5,7 +5,7 @@ use crate::args::options::Global;
 use crate::args::words::{AxisWord, ReportFormat, ScaleWord};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
-use crate::resolve::source::{Found, Source};
+use crate::resolve::source::{Source, SourceFile};
 use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
@@ -100,10 +100,10 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
 const MAX_LEFT_OUT: usize = 6;
 
 /// Reads a source. File names are private.
-fn open(found: Found, word: &OsStr, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
+fn open(found: SourceFile, word: &OsStr, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
     let file = match found {
-        Found::Run(file) => file,
-        Found::File(matrices, name) => {
+        SourceFile::Run(file) => file,
+        SourceFile::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
                 remark(
                     options.verbosity,

@@ -56,16 +56,16 @@ fn shown<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
 
 /// Opened input, before a run is read.
 #[derive(Debug)]
-pub enum Found {
+pub enum SourceFile {
     /// File of a run.
     Run(RunFile),
     /// The matrices of another file and its name.
     File(Vec<ImportedMatrix>, FileName),
 }
 
-impl Found {
+impl SourceFile {
     fn is_file_without_name(&self) -> bool {
-        matches!(self, Found::File(_, name) if !name.is_given)
+        matches!(self, SourceFile::File(_, name) if !name.is_given)
     }
 }
 
@@ -106,14 +106,14 @@ impl Source {
         Source::find_all(global, words)?.into_iter().map(Source::read).collect()
     }
 
-    fn read(found: Found) -> Result<Source, Failure> {
+    fn read(found: SourceFile) -> Result<Source, Failure> {
         Ok(match found {
-            Found::Run(file) => {
+            SourceFile::Run(file) => {
                 let report = file.report()?;
                 let name = saved::name_of(&report.header.id, file.path());
                 Source::Run(Box::new(report), name)
             }
-            Found::File(matrices, name) => Source::File(matrices, name),
+            SourceFile::File(matrices, name) => Source::File(matrices, name),
         })
     }
 
@@ -146,7 +146,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::find`] and [`Source::named`]; or a name is given to a run.
-    pub fn find_all(global: &Global, words: &[OsString]) -> Result<Vec<Found>, Failure> {
+    pub fn find_all(global: &Global, words: &[OsString]) -> Result<Vec<SourceFile>, Failure> {
         let mut all = Vec::new();
         for (name, file) in Source::named(global, words)? {
             let Some(name) = name else {
@@ -154,14 +154,14 @@ impl Source {
                 continue;
             };
             match Source::find(global, file)? {
-                Found::Run(_) => {
+                SourceFile::Run(_) => {
                     return Err(Failure::Usage(format!(
                         "`{name}=` names files of other tools, and {} is a run; `coretalk runs tag` names runs",
                         plain(&file.to_string_lossy())
                     )));
                 }
-                Found::File(matrices, _) => {
-                    all.push(Found::File(matrices, FileName { text: name.to_owned(), is_given: true }));
+                SourceFile::File(matrices, _) => {
+                    all.push(SourceFile::File(matrices, FileName { text: name.to_owned(), is_given: true }));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Source {
         let names = distinct_names(&files().map(|(_, word)| Path::new(word)).collect::<Vec<_>>());
         let unnamed = all.iter_mut().filter(|found| found.is_file_without_name());
         for (found, name) in unnamed.zip(names) {
-            if let Found::File(_, known) = found {
+            if let SourceFile::File(_, known) = found {
                 known.text = name;
             }
         }
@@ -180,15 +180,15 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn find(global: &Global, word: impl AsRef<OsStr>) -> Result<Found, Failure> {
+    pub fn find(global: &Global, word: impl AsRef<OsStr>) -> Result<SourceFile, Failure> {
         let path = Path::new(&word);
         match saved::open(global, path) {
-            Ok(file) => Ok(Found::Run(file)),
+            Ok(file) => Ok(SourceFile::Run(file)),
             // A file that is not a run may be a matrix.
             Err(Failure::Store(StoreError::Foreign { .. })) => {
                 let matrices = files::matrices(path)?;
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-                Ok(Found::File(matrices, FileName { text: name, is_given: false }))
+                Ok(SourceFile::File(matrices, FileName { text: name, is_given: false }))
             }
             // Selectors of runs have no file extension, so the word was meant as a file.
             Err(Failure::Store(StoreError::UnknownRun { .. })) if path.extension().is_some() => {
