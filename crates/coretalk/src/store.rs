@@ -42,7 +42,7 @@ pub use reader::RawTicks;
 pub use resume::{Conditions, ResumeError, ResumeRefusal, ResumedRun, compatible};
 pub use run_file::{RunFile, Segment, is_run_file};
 pub use schema::{APPLICATION_ID, VERSION};
-pub use selector::{Found, find};
+pub use selector::{SelectedRun, find};
 pub use writer::RunWriter;
 
 /// Maximum length of a text or blob in a run file, which bounds what a damaged file can request. A round of 512 pairs

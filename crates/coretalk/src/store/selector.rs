@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The run that a selector names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SelectedRun {
     /// Path of its file.
     pub path: PathBuf,
     /// Note for the user: several runs have this tag.
@@ -25,7 +25,7 @@ pub struct Found {
 ///
 /// # Errors
 /// [`StoreError::UnknownRun`] names the existing runs, [`StoreError::AmbiguousRun`] the matching ones.
-pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found, StoreError> {
+pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<SelectedRun, StoreError> {
     let path = Path::new(&selector);
     // A selector that is not text can only be a path: no tag and no id equals it.
     let selector: &str = &path.to_string_lossy();
@@ -34,13 +34,13 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
     if let Some(back) = steps_back(selector) {
         let back = back.ok_or_else(|| unknown("write `latest`, or `latest~1` for the one before".into()))?;
         return match files.get(back) {
-            Some(path) => Ok(Found { path: path.clone(), notice: None }),
+            Some(path) => Ok(SelectedRun { path: path.clone(), notice: None }),
             None => Err(unknown(what_there_is(directory, &files))),
         };
     }
     let ids = with_id(&files, selector);
     if let [one] = ids[..] {
-        return Ok(Found { path: one.clone(), notice: None });
+        return Ok(SelectedRun { path: one.clone(), notice: None });
     }
     let is_path = selector.contains(['/', '\\']);
     if !is_path && let Some(found) = by_tag(&files, selector) {
@@ -51,7 +51,7 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
         return Err(StoreError::AmbiguousRun { selector: excerpt(selector), fitting });
     }
     if path.is_file() {
-        return Ok(Found { path: path.into(), notice: None });
+        return Ok(SelectedRun { path: path.into(), notice: None });
     }
     // Neither is opened: opening a pipe would block until it has a writer.
     let there = std::fs::metadata(path).ok();
@@ -90,7 +90,7 @@ fn steps_back(selector: &str) -> Option<Option<usize>> {
 }
 
 /// Finds a run by tag. Skips unreadable files; the command `runs` reports those.
-fn by_tag(files: &[PathBuf], tag: &str) -> Option<Found> {
+fn by_tag(files: &[PathBuf], tag: &str) -> Option<SelectedRun> {
     let mut with_tag: Vec<(String, &PathBuf)> = Vec::new();
     for path in files {
         let given = |db: &Connection| {
@@ -103,7 +103,7 @@ fn by_tag(files: &[PathBuf], tag: &str) -> Option<Found> {
     let (_, path) = with_tag.pop()?;
     let notice = (others > 0)
         .then(|| format!("{} runs have the tag `{tag}`; using {}, tagged last", others + 1, id_of(path)));
-    Some(Found { path: path.clone(), notice })
+    Some(SelectedRun { path: path.clone(), notice })
 }
 
 fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
