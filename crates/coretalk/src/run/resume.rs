@@ -37,7 +37,7 @@ pub fn act(
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let found = Found::open(invocation, run)?;
+    let found = ResumableRun::open(invocation, run)?;
     let trials = found.file.series_settings()?;
     let gathering = trials.as_ref().and_then(SeriesSettings::gathering);
     if trials.is_some() && gathering.is_none() {
@@ -74,7 +74,7 @@ pub fn act(
     perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
-pub(super) struct Found {
+pub(super) struct ResumableRun {
     /// Options of the run, except what it measures.
     pub options: RunOptions,
     pub file: RunFile,
@@ -92,18 +92,18 @@ pub(super) struct ResumedSegment {
     pub plan: RunPlan,
 }
 
-impl Found {
+impl ResumableRun {
     /// Opens the file of a run.
     ///
     /// # Errors
     /// There is no such run, or its file cannot be used.
-    pub fn open(invocation: &Invocation, run: &str) -> Result<Found, Failure> {
+    pub fn open(invocation: &Invocation, run: &str) -> Result<ResumableRun, Failure> {
         let global = &invocation.cli.global;
         let path = saved::locate(global, run)?;
         let file = RunFile::open(&path)?;
         let header = file.header()?;
         let name = saved::name_of(&header.id, &path);
-        Ok(Found { options: RunOptions::of(global, None), file, name, path, header })
+        Ok(ResumableRun { options: RunOptions::of(global, None), file, name, path, header })
     }
 
     /// Opens the machine of the run.
@@ -152,7 +152,7 @@ impl Found {
         cpus: Option<Vec<CpuId>>,
         stop: &Stop,
     ) -> Result<(RunOptions, ResumedSegment), Failure> {
-        let Found { file, path, .. } = self;
+        let ResumableRun { file, path, .. } = self;
         let measured = file.cpus()?.into_iter().collect();
         drop(file);
         let global = &invocation.cli.global;
@@ -279,7 +279,7 @@ pub fn act_on_trials(
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let found = Found::open(invocation, run)?;
+    let found = ResumableRun::open(invocation, run)?;
     let Some(settings) = found.file.series_settings()? else {
         let name = &found.name;
         return Err(Failure::Usage(format!(

@@ -9,7 +9,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::placement::{Requested, request};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::placement::perform;
-use crate::run::resume::{Found, ResumedSegment};
+use crate::run::resume::{ResumableRun, ResumedSegment};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PlaceSettings;
 use coretalk_model::series::SeriesSettings;
@@ -26,7 +26,7 @@ pub fn act(
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let found = Found::open(invocation, run)?;
+    let found = ResumableRun::open(invocation, run)?;
     let name = &found.name;
     let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
         return Err(Failure::Usage(format!(
