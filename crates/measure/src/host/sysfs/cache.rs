@@ -34,7 +34,7 @@ impl Caches {
     /// The last-level caches, as [`super::read_topology`] defines them.
     pub fn last_level(&self, cores: &[Domain]) -> Vec<Domain> {
         let highest = self.of.keys().filter_map(|&cpu| self.last_level_of(cpu)).max();
-        let mut found = Found::default();
+        let mut found = DomainSet::default();
         for (&cpu, caches) in &self.of {
             let Some(last) = caches.last() else { continue };
             let core = cores.iter().map(|core| &core.cpus).find(|core| core.contains(cpu));
@@ -50,7 +50,7 @@ impl Caches {
 
     /// The second-largest cache of each CPU, such as an efficiency module's L2; others than L2 count as clusters.
     pub fn second_level(&self) -> Vec<Domain> {
-        let mut found = Found::default();
+        let mut found = DomainSet::default();
         for (&cpu, caches) in &self.of {
             if let [.., second, _last] = caches.as_slice() {
                 let level = if second.level == 2 { Level::L2 } else { Level::Cluster };
@@ -66,12 +66,12 @@ impl Caches {
 }
 
 #[derive(Default)]
-struct Found {
+struct DomainSet {
     seen: CpuSet,
     domains: Vec<Domain>,
 }
 
-impl Found {
+impl DomainSet {
     fn add(&mut self, cpu: CpuId, domain: Domain) {
         if !self.seen.contains(cpu) {
             self.seen = self.seen.union(&domain.cpus);
