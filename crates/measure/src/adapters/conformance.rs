@@ -60,12 +60,12 @@ pub struct Thing {
     /// Payload of a queue; `None` for other kinds.
     pub payload: Option<Payload>,
     /// Measured passes, or the fault.
-    pub found: Result<Found, AdapterError>,
+    pub found: Result<ConformingPasses, AdapterError>,
 }
 
 /// Passes of an offer that conforms.
 #[derive(Debug)]
-pub struct Found {
+pub struct ConformingPasses {
     /// Passes per capacity; `None` for offers without capacity.
     pub passes: Vec<(Option<u64>, Vec<Pass>)>,
     /// Operations performed during warm-up.
@@ -171,7 +171,7 @@ fn of_kind(kind: Kind) -> Operation {
 }
 
 impl Inspector<'_> {
-    fn inspect(&mut self, offer: &Offer, payload: Option<Payload>) -> Result<Found, AdapterError> {
+    fn inspect(&mut self, offer: &Offer, payload: Option<Payload>) -> Result<ConformingPasses, AdapterError> {
         let (least, most) = (*offer.capacities.start(), *offer.capacities.end());
         let capacities: BTreeSet<Option<u64>> = match payload {
             Some(_) => CAPACITIES.map(|capacity| Some(capacity.clamp(least, most))).into(),
@@ -233,7 +233,7 @@ impl Inspector<'_> {
             who_worked(&judged)?;
             passes.push((capacity, judged));
         }
-        Ok(Found { passes, operations: warmth.operations(), has_settled: warmth.has_settled() })
+        Ok(ConformingPasses { passes, operations: warmth.operations(), has_settled: warmth.has_settled() })
     }
 
     /// Performs one pass of about the requested span or a pilot; also returns whether it was long enough.

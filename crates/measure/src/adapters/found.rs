@@ -1,4 +1,4 @@
-//! [`Found`]: availability of each adapter.
+//! [`AdapterStatus`]: availability of each adapter.
 
 use super::builder::{AdapterBuilder, Ready, Unready};
 use super::catalogue::{AdapterSpec, Catalogue, Origin};
@@ -10,7 +10,7 @@ use coretalk_model::TrialFailure;
 
 /// One adapter of a catalogue and its availability.
 #[derive(Debug)]
-pub struct Found {
+pub struct AdapterStatus {
     /// Name.
     pub name: String,
     /// Where it comes from.
@@ -79,12 +79,12 @@ pub fn find_all(
     start: &StartSettings,
     building: &mut dyn FnMut(&AdapterSpec),
     stop: &Stop,
-) -> Vec<Found> {
+) -> Vec<AdapterStatus> {
     let mut all = Vec::new();
     for spec in catalogue.specs() {
         let outcome = find(spec, builder, start, building, stop);
         let is_interrupted = outcome.as_ref().is_err_and(Lacking::is_interrupted);
-        all.push(Found { name: spec.name.clone(), origin: spec.origin, outcome });
+        all.push(AdapterStatus { name: spec.name.clone(), origin: spec.origin, outcome });
         if is_interrupted {
             break;
         }

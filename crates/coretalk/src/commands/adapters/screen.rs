@@ -1,7 +1,7 @@
 //! The screen that shows the result of checking an adapter, and the list of adapters.
 
-use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};
-use coretalk_measure::adapters::found::Found as Listed;
+use coretalk_measure::adapters::conformance::{Conformance, ConformingPasses, Thing, median_of};
+use coretalk_measure::adapters::found::AdapterStatus as Listed;
 use coretalk_measure::adapters::{AdapterError, Description, Kind, Note, Pass, Payload};
 use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
@@ -195,7 +195,7 @@ fn busy(things: &[Thing]) -> Option<Sentence> {
     })
 }
 
-fn warm(found: &Found) -> Cell {
+fn warm(found: &ConformingPasses) -> Cell {
     if found.has_settled { count(found.operations).into() } else { Cell::Unknown }
 }
 
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    fn queue(found: Result<Found, AdapterError>) -> Thing {
+    fn queue(found: Result<ConformingPasses, AdapterError>) -> Thing {
         Thing { kind: Kind::Queue, name: "channel".into(), payload: Some(Payload::U64), found }
     }
 
@@ -283,11 +283,11 @@ mod tests {
             (Some(1), [342_000, 330_000, 360_000].map(|ns| pass(1_000, ns, Some(0.02), None)).to_vec()),
             (Some(1_000), vec![pass(1_000, 61_300, None, None)]),
         ];
-        let channel = queue(Ok(Found { passes, operations: 1_200_000, has_settled: true }));
+        let channel = queue(Ok(ConformingPasses { passes, operations: 1_200_000, has_settled: true }));
         let mut events = Histogram::new();
         events.record_ns(110.0, 9);
         let passes = vec![(None, vec![pass(9, 2_000, Some(0.6), Some(events))])];
-        let found = Ok(Found { passes, operations: 300, has_settled: false });
+        let found = Ok(ConformingPasses { passes, operations: 300, has_settled: false });
         let wait = Thing { kind: Kind::Wait, name: "yield".into(), payload: None, found };
         let screen = screen(vec![channel, wait]);
         let lines: Vec<String> =
@@ -310,7 +310,7 @@ mod tests {
             let mut waited = pass(1_000, 1_000_000, None, None);
             waited.roles = vec![RoleAccount { run_delay_ns: Some(80_000), ..Default::default() }; roles];
             let passes = vec![(None, vec![waited])];
-            let found = Ok(Found { passes, operations: 1_000, has_settled: true });
+            let found = Ok(ConformingPasses { passes, operations: 1_000, has_settled: true });
             screen(vec![Thing { kind: Kind::Cost, name: "yield".into(), payload: None, found }])
         };
         for roles in [1, 2, 5] {
