@@ -1,4 +1,4 @@
-//! [`Pricing`]: the boundary between probes and the simulated machine.
+//! [`SimContext`]: the boundary between probes and the simulated machine.
 //!
 //! A probe expresses a pass in machine events; the simulator knows their cost and advances time.
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A probe's view of a simulated machine while it prices one pass of a trial: event costs, with and without noise, and
 /// virtual time. Random values derive from the seed of the run, the key of the order and the placement, in call order.
-pub trait Pricing<'a>: std::fmt::Debug {
+pub trait SimContext<'a>: std::fmt::Debug {
     /// The CPU of each role.
     fn placement(&self) -> &'a [CpuId];
 

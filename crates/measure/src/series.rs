@@ -1,12 +1,12 @@
 //! [`SeriesProbe`]: a question to the machine, answered by trials over any number of CPUs and, in a map, by kernels.
 //!
 //! The machine calls the probe, so a new probe needs no change in the machine: on the host it gets a [`TrialContext`]
-//! of pinned threads, on a simulated machine a [`Pricing`] that prices the actions of its roles.
+//! of pinned threads, on a simulated machine a [`SimContext`] that prices the actions of its roles.
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::kernel::Kernel;
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
@@ -100,8 +100,11 @@ pub trait SeriesProbe: Sync {
     ///
     /// # Errors
     /// As [`perform`](SeriesProbe::perform).
-    fn simulate(&self, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>)
-    -> Result<Observed, TrialFailure>;
+    fn simulate(
+        &self,
+        stage: &mut dyn SimContext<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure>;
 
     /// Whether a trial ends with the requested samples, however wide its interval: the observation time is the request.
     fn ends_with_samples(&self) -> bool {

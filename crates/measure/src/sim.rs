@@ -32,7 +32,7 @@ pub mod wake;
 
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
-pub use stage::SimStage;
+pub use stage::SimPass;
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
@@ -151,8 +151,8 @@ impl SimMachine {
     }
 
     /// A stage for series trials whose prices are the true costs: no noise or stalls, nominal clocks, first state.
-    pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimStage<'a> {
-        SimStage::bare(&self.sim, placement)
+    pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimPass<'a> {
+        SimPass::bare(&self.sim, placement)
     }
 
     /// The true headline of a workload on these CPUs in role order, without noise, at nominal clocks, in the first

@@ -1,6 +1,6 @@
 //! `broadcast`: the time until the first and the last of many readers see a write.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -59,7 +59,7 @@ impl SeriesProbe for Broadcast {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let bare = price(stage);
@@ -89,7 +89,7 @@ impl SeriesProbe for Broadcast {
 }
 
 /// Time until the first and the last reader see a write, without noise.
-pub fn price(stage: &dyn Pricing<'_>) -> [f64; 2] {
+pub fn price(stage: &dyn SimContext<'_>) -> [f64; 2] {
     let (writer, readers) = (stage.placement()[0], &stage.placement()[1..]);
     let sight = readers.iter().map(|&reader| TRANSFERS * stage.transfer_ns(writer, reader));
     let (first, last) =

@@ -14,7 +14,7 @@ mod twins;
 use crate::adapters::pass::Pass as RuntimePass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::counters::catalogue::{METHODS, Method, MethodKind, REPLACED_WIDE};
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -64,7 +64,7 @@ impl SeriesProbe for Contend {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         price::simulate(stage, order)

@@ -1,7 +1,7 @@
 //! Tests whether two CPUs share execution units, as the threads of one core do, by the slowdown of each by the other's
 //! work. Users cannot request this probe: a latency run tests the pairs that its map shows to be nearest.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -80,7 +80,7 @@ impl SeriesProbe for Execution {
     /// Threads of one core keep the scenario's worst share for busy siblings, since both work all the time.
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let [_, worst] = stage.sibling_factor();

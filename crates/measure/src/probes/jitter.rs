@@ -3,7 +3,7 @@
 mod account;
 
 use crate::interrupts::Evidence;
-use crate::pricing::{HeldAs, Pricing};
+use crate::pricing::{HeldAs, SimContext};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -44,7 +44,7 @@ impl SeriesProbe for Jitter {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         Ok(simulate(stage, order))
@@ -68,7 +68,7 @@ fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
 const POLL_NS: f64 = 10.0;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     let span_ns = order.span.ns();
     for (role, &cpu) in stage.placement().iter().enumerate() {

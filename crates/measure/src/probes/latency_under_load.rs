@@ -13,7 +13,7 @@ use super::wake;
 use crate::kernel::Kernel;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::{self, Awake};
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -73,7 +73,7 @@ impl SeriesProbe for Latency {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         if keeps_awake(order.spec) {
@@ -129,7 +129,7 @@ fn sleeps(spec: &TrialSpec) -> bool {
 const SIMULATED: u64 = 400;
 
 /// One pass with idle gaps: a transfer each way; with polling roles an idle gap has no cost on a simulated machine.
-fn simulate_gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+fn simulate_gap(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let bare_ns = stage.transfer_ns(from, to) + stage.transfer_ns(to, from);
@@ -162,7 +162,7 @@ pub fn observe(trips: &TickHistogram, rate: TickRate, clock_ns: f64) -> Observed
 
 /// Half a round trip with idle and with busy neighbours, without noise. A busy sibling slows its core down; neighbours
 /// on other cores cost as much as the scenario's concurrent pairs.
-pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
+pub fn price_load(load: Load, stage: &dyn SimContext<'_>) -> [f64; 2] {
     let [a, b] = [stage.placement()[0], stage.placement()[1]];
     let neighbours = &stage.placement()[2..];
     let idle = stage.transfer_ns(a, b);
@@ -178,7 +178,7 @@ pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
     [idle, idle * factor]
 }
 
-fn simulate_load(load: Load, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+fn simulate_load(load: Load, stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let [idle, loaded] = price_load(load, stage);
     let half_ns = [stage.batch(idle), stage.batch(loaded)];
     finish(stage, order);
@@ -196,7 +196,7 @@ pub fn observe_load([idle, loaded]: [f64; 2]) -> Observed {
     observed
 }
 
-fn finish(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) {
+fn finish(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) {
     let rest = order.span.ns() - stage.elapsed().ns();
     if rest > 0.0 {
         stage.pass(rest);

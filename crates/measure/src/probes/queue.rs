@@ -11,7 +11,7 @@ mod twins;
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::queues::catalogue::KINDS;
 use crate::queues::limits::Delays;
 use crate::series::{Concurrent, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -62,7 +62,7 @@ impl SeriesProbe for Queue {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let config = Config::of(order.spec)?;

@@ -1,6 +1,6 @@
 //! `sharing`: the distance between two threads' writes at which neither slows the other down.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -71,7 +71,7 @@ impl SeriesProbe for Sharing {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let cost = cost(distance(order.spec));
@@ -86,7 +86,7 @@ impl SeriesProbe for Sharing {
 }
 
 /// Duration of a write while both write, and alone, without noise.
-pub fn price(stage: &dyn Pricing<'_>, cost: &SharingCost) -> (f64, f64) {
+pub fn price(stage: &dyn SimContext<'_>, cost: &SharingCost) -> (f64, f64) {
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let alone = cost.alone_cycles * stage.cycle_ns(from);
     (alone + cost.transfers * stage.transfer_ns(from, to), alone)

@@ -6,7 +6,7 @@ use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::creation;
 pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB};
 use crate::creation::{Tallies, kind};
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -60,7 +60,7 @@ impl SeriesProbe for Spawn {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         simulate(stage, order)
@@ -168,7 +168,7 @@ pub fn cost(kind: Kind) -> SpawnCost {
 }
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
     let cost = cost(config.kind);
     let idle_ns = config.pause_ns;

@@ -12,7 +12,7 @@ mod twins;
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
-use crate::pricing::{Arch, Pricing};
+use crate::pricing::{Arch, SimContext};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wait::{self, WaitCost};
 use crate::strategies::catalogue::StrategyKind;
@@ -77,7 +77,7 @@ impl SeriesProbe for Wait {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         simulate(stage, order)
@@ -133,7 +133,7 @@ const BATCHES: f64 = 256.0;
 pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let trial = Trial::of(order.spec)?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
     let cost = |of: Option<StrategyKind>| {
@@ -152,7 +152,12 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     Ok(observed)
 }
 
-fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs: &[WaitCost; 2]) -> Observed {
+fn trips(
+    stage: &mut dyn SimContext<'_>,
+    order: &TrialOrder<'_>,
+    mode: Mode,
+    costs: &[WaitCost; 2],
+) -> Observed {
     let busy = StrategyKind::Busy.cost();
     let bare = wait::price(stage, [&costs[0], &costs[1]]);
     // For `alternate`: the trip without the strategy on both sides.
@@ -213,7 +218,7 @@ fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs:
     observed
 }
 
-fn clock(stage: &mut dyn Pricing<'_>) -> Observed {
+fn clock(stage: &mut dyn SimContext<'_>) -> Observed {
     let mut tally = TickHistogram::new();
     for _ in 0..TRIPS as u64 {
         let clock_ns = stage.clock_ns();
@@ -229,11 +234,11 @@ fn clock(stage: &mut dyn Pricing<'_>) -> Observed {
     observed
 }
 
-fn mean(stage: &mut dyn Pricing<'_>, ns: f64) -> f64 {
+fn mean(stage: &mut dyn SimContext<'_>, ns: f64) -> f64 {
     (0..BATCHES as u32).map(|_| stage.event(ns)).sum::<f64>() / BATCHES
 }
 
-fn call(stage: &mut dyn Pricing<'_>, cost: &WaitCost) -> Observed {
+fn call(stage: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
     let call_ns = wait::act_ns(stage, cost);
     let call_ns = mean(stage, call_ns);
     stage.pass(call_ns * TRIPS);
@@ -244,7 +249,7 @@ fn call(stage: &mut dyn Pricing<'_>, cost: &WaitCost) -> Observed {
     observed
 }
 
-fn beside(stage: &mut dyn Pricing<'_>, cost: &WaitCost) -> Observed {
+fn beside(stage: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
     let slowdown = wait::slowdown(stage, cost);
     let work_ns = 30_000.0;
     let alone_ns = mean(stage, work_ns);

@@ -12,7 +12,7 @@ use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::IdleStates;
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -86,7 +86,7 @@ impl SeriesProbe for Wake {
 
     fn simulate(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
@@ -142,7 +142,7 @@ fn make<P: Primitive>() -> Result<P, TrialFailure> {
 
 pub(super) fn simulate(
     name: &str,
-    stage: &mut dyn Pricing<'_>,
+    stage: &mut dyn SimContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);
@@ -220,7 +220,7 @@ impl Tallies {
 }
 
 fn priced_rounds(
-    stage: &mut dyn Pricing<'_>,
+    stage: &mut dyn SimContext<'_>,
     order: &TrialOrder<'_>,
     cost: &wake::WakeCost,
     gap_ns: f64,
@@ -245,7 +245,7 @@ fn priced_rounds(
     tallies.observed(stage.rate(), possible)
 }
 
-fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
+fn priced_crowd(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
     let [mut first, mut last, mut waker] = [TickHistogram::new(), TickHistogram::new(), TickHistogram::new()];
     while stage.elapsed() < order.span || last.is_empty() {
         stage.pass(gap_ns);
@@ -265,7 +265,7 @@ fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64
     observed
 }
 
-fn priced_sleeps(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+fn priced_sleeps(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut tally = TickHistogram::new();
     while stage.elapsed() < order.span || tally.is_empty() {
         let late_ns = stage.costs().syscall_ns + stage.costs().wake_ns + stage.idle_exit_ns(SLEEP_NS as f64);

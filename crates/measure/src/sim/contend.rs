@@ -3,7 +3,7 @@
 //! Simulated operation by operation. The line moves between owners; a thread that waits longer than it polls sleeps and
 //! must be woken; threads that share a CPU alternate with every quantum.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ struct Thread {
 }
 
 struct Simulation<'s, 'w> {
-    stage: &'s mut dyn Pricing<'w>,
+    stage: &'s mut dyn SimContext<'w>,
     cost: ContendCost,
     sections: Sections,
     threads: Vec<Thread>,
@@ -93,12 +93,12 @@ struct Simulation<'s, 'w> {
 
 /// Simulates a span of time or a number of operations, whichever ends first; `acquire` receives the wait of each turn.
 pub fn run(
-    stage: &mut dyn Pricing<'_>,
+    stage: &mut dyn SimContext<'_>,
     cost: ContendCost,
     sections: Sections,
     span_ns: f64,
     most: u64,
-    acquire: &mut dyn FnMut(&mut dyn Pricing<'_>, f64),
+    acquire: &mut dyn FnMut(&mut dyn SimContext<'_>, f64),
 ) -> Contended {
     let placement = stage.placement();
     let mut on_cpu: BTreeMap<CpuId, u32> = BTreeMap::new();
@@ -191,7 +191,12 @@ impl Simulation<'_, '_> {
         }
     }
 
-    fn apart(self, span_ns: f64, most: u64, acquire: &mut dyn FnMut(&mut dyn Pricing<'_>, f64)) -> Contended {
+    fn apart(
+        self,
+        span_ns: f64,
+        most: u64,
+        acquire: &mut dyn FnMut(&mut dyn SimContext<'_>, f64),
+    ) -> Contended {
         let count = self.threads.len();
         let each = (most / count as u64).max(1);
         let mut out = Contended::of(count);
@@ -227,7 +232,7 @@ impl Simulation<'_, '_> {
         mut self,
         span_ns: f64,
         most: u64,
-        acquire: &mut dyn FnMut(&mut dyn Pricing<'_>, f64),
+        acquire: &mut dyn FnMut(&mut dyn SimContext<'_>, f64),
     ) -> Contended {
         let mut out = Contended::of(self.threads.len());
         let (mut free_ns, mut owner, mut in_row) = (0.0f64, None::<usize>, 0u32);

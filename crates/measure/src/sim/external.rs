@@ -2,7 +2,7 @@
 
 use super::rng::{exp, hash, normal};
 use crate::adapters::{Operation, RuntimeWork};
-use crate::pricing::{Arch, Pricing};
+use crate::pricing::{Arch, SimContext};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::twin::Twin;
 use coretalk_model::external::External;
@@ -26,7 +26,7 @@ pub struct Simulated {
 
 /// Prices one pass of a runtime or of this program. `seed` is the run's; `None` means without noise.
 pub fn simulate(
-    stage: &mut dyn Pricing<'_>,
+    stage: &mut dyn SimContext<'_>,
     seed: Option<u64>,
     order: &TrialOrder<'_>,
 ) -> Result<Simulated, TrialFailure> {

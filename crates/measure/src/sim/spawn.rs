@@ -1,6 +1,6 @@
 //! The pattern of a creation: one role creates another, which runs and ends while the creator waits for it.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 
 /// The cost of one creation in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,7 @@ pub struct SpawnEvent {
 
 /// Prices one creation without noise, after `idle_ns` of the created role's CPU: role 1's, or another of the creator's
 /// kind.
-pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+pub fn price(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());
     let costs = stage.costs();
@@ -53,7 +53,7 @@ pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEv
 }
 
 /// Performs one creation with the scenario's noise.
-pub fn perform(stage: &mut dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+pub fn perform(stage: &mut dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     stage.pass(idle_ns);
     let bare = price(stage, cost, idle_ns);
     let [cost_ns, latency_ns, join_ns] =

@@ -1,11 +1,11 @@
-//! [`SimStage`]: a series trial's view of a simulated machine: prices, noise, and virtual time.
+//! [`SimPass`]: a series trial's view of a simulated machine: prices, noise, and virtual time.
 
 use super::external::{self, Simulated};
 use super::rng::{Stream, exp, hash, normal};
 use super::sim_state::SimState;
 use super::stalls::Stalls;
 use crate::kernel::Spin;
-use crate::pricing::{Costs, HeldAs, Pricing};
+use crate::pricing::{Costs, HeldAs, SimContext};
 use crate::series::TrialOrder;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
 
 /// A series trial on a simulated machine; random values derive from the run's seed, the order's key and the placement.
 #[derive(Debug)]
-pub struct SimStage<'a> {
+pub struct SimPass<'a> {
     sim: &'a SimState,
     placement: &'a [CpuId],
     started: Picos,
@@ -35,7 +35,7 @@ pub fn perform(
     active: usize,
 ) -> (Result<PassOutcome, TrialFailure>, Picos) {
     let placement = &order.spec.placement;
-    let mut stage = SimStage::begin(sim, order, now, active);
+    let mut stage = SimPass::begin(sim, order, now, active);
     if let Some(failure) = sim.failure(placement, now) {
         let elapsed = match failure {
             TrialFailure::TimedOut { limit } => limit,
@@ -76,8 +76,8 @@ pub fn perform(
     (outcome, elapsed)
 }
 
-impl<'a> SimStage<'a> {
-    fn begin(sim: &'a SimState, order: &'a TrialOrder<'_>, now: Picos, active: usize) -> SimStage<'a> {
+impl<'a> SimPass<'a> {
+    fn begin(sim: &'a SimState, order: &'a TrialOrder<'_>, now: Picos, active: usize) -> SimPass<'a> {
         let placement = order.spec.placement.as_slice();
         let id = order.spec.id().0;
         let key = hash([sim.seed, order.key, id]);
@@ -91,7 +91,7 @@ impl<'a> SimStage<'a> {
             ..RoleEvidence::default()
         };
         let roles = vec![quiet; placement.len()];
-        SimStage {
+        SimPass {
             sim,
             placement,
             started: now,
@@ -105,8 +105,8 @@ impl<'a> SimStage<'a> {
         }
     }
 
-    pub(super) fn bare(sim: &'a SimState, placement: &'a [CpuId]) -> SimStage<'a> {
-        SimStage {
+    pub(super) fn bare(sim: &'a SimState, placement: &'a [CpuId]) -> SimPass<'a> {
+        SimPass {
             sim,
             placement,
             started: Picos::ZERO,
@@ -153,7 +153,7 @@ impl<'a> SimStage<'a> {
     }
 }
 
-impl<'a> Pricing<'a> for SimStage<'a> {
+impl<'a> SimContext<'a> for SimPass<'a> {
     fn placement(&self) -> &'a [CpuId] {
         self.placement
     }

@@ -1,6 +1,6 @@
 //! The pattern of a ping-pong on one word, where each side has its own wait strategy.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 
 /// The cost of a wait strategy in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ pub struct Trip {
 pub const SLICE_NS: f64 = 3e6;
 
 /// Prices one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
-pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
+pub fn price(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
     // Whether a side sleeps depends on the length of its wait, which depends on whether the other side sleeps.
     for _ in 0..3 {
@@ -67,7 +67,7 @@ pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
 }
 
 /// Duration of one poll, including the code between polls.
-pub fn poll_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
+pub fn poll_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize) -> f64 {
     cost.hints * stage.costs().hint_ns
         + cost.calls * stage.costs().syscall_ns
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
@@ -75,7 +75,7 @@ pub fn poll_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
 
 /// Duration of one call of the wait action, as `--cost` times it: one poll if it never sleeps, otherwise all polls
 /// before a sleep; without such polls, one poll and a system call that returns without sleeping.
-pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
+pub fn act_ns(stage: &dyn SimContext<'_>, cost: &WaitCost) -> f64 {
     match cost.polls {
         polls if polls.is_infinite() => poll_ns(stage, cost, 0),
         0.0 => poll_ns(stage, cost, 0) + stage.costs().syscall_ns,
@@ -84,7 +84,7 @@ pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
 }
 
 /// Slowdown of a sibling by a waiting thread, in proportion to the share of time spent on polls instead of pauses.
-pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
+pub fn slowdown(stage: &dyn SimContext<'_>, cost: &WaitCost) -> f64 {
     let [low, high] = stage.sibling_factor();
     let most = (low + high) / 2.0;
     let asleep = cost.polls.is_finite() || cost.waits_for_line;
@@ -93,12 +93,12 @@ pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     1.0 + (most - 1.0) * duty.min(1.0)
 }
 
-fn looks_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
+fn looks_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize) -> f64 {
     if cost.polls.is_infinite() { f64::INFINITY } else { cost.polls * poll_ns(stage, cost, side) }
 }
 
 /// Time from one side's hand-off until the other, `side`, continues.
-fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f64 {
+fn hop_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f64 {
     let [to, from] = [stage.placement()[side], stage.placement()[1 - side]];
     let costs = stage.costs();
     if to == from {
@@ -124,7 +124,7 @@ fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -
 }
 
 /// Performs one round trip with the scenario's noise and returns its duration.
-pub fn perform(stage: &mut dyn Pricing<'_>, trip: &Trip) -> f64 {
+pub fn perform(stage: &mut dyn SimContext<'_>, trip: &Trip) -> f64 {
     let ns = stage.event(trip.ns);
     let held_ns = stage.pass(ns);
     for side in 0..2 {

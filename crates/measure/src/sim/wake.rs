@@ -1,6 +1,6 @@
 //! The pattern of a wake-up: one role sleeps until another wakes it.
 
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use coretalk_model::wake::RanOn;
 use coretalk_model::{CpuId, CpuSet};
 
@@ -34,7 +34,7 @@ pub struct WakeEvent {
 
 /// Prices one wake-up without noise after a wait of `gap_ns`, from the waker's CPU to the CPU on which the waiter runs.
 pub fn price(
-    stage: &dyn Pricing<'_>,
+    stage: &dyn SimContext<'_>,
     cost: &WakeCost,
     gap_ns: f64,
     [waker, waiter]: [CpuId; 2],
@@ -57,13 +57,13 @@ pub fn price(
 }
 
 /// Duration of arming and waking on one CPU without a waiter: nothing leaves the core.
-pub fn alone_ns(stage: &dyn Pricing<'_>, cost: &WakeCost) -> f64 {
+pub fn alone_ns(stage: &dyn SimContext<'_>, cost: &WakeCost) -> f64 {
     cost.alone_cycles * stage.cycle_ns(stage.placement()[0]) + cost.alone_calls * stage.costs().syscall_ns
 }
 
 /// Prices a notification of all roles but the first, without noise: time until the first waiter continues, until the
 /// last, and the waker's own time. The waker wakes one after the other, and each takes the mutex in turn.
-pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3] {
+pub fn price_all(stage: &dyn SimContext<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3] {
     let waker = stage.placement()[0];
     let costs = stage.costs();
     let waiters = &stage.placement()[1..];
@@ -82,7 +82,7 @@ pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 
 /// The CPU on which a woken thread runs: a position by [`PLACES`], then one of its CPUs with equal probability.
-pub fn placed(stage: &mut dyn Pricing<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
+pub fn placed(stage: &mut dyn SimContext<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
     let topology = stage.topology();
     let there = |place: RanOn| -> Vec<CpuId> {
         mask.iter().filter(|&cpu| RanOn::of(topology, waker, cpu) == place).collect()
@@ -99,7 +99,7 @@ pub fn placed(stage: &mut dyn Pricing<'_>, mask: &CpuSet, waker: CpuId) -> CpuId
 }
 
 /// Performs one wake-up between two CPUs with the scenario's noise.
-pub fn perform(stage: &mut dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64, pair: [CpuId; 2]) -> WakeEvent {
+pub fn perform(stage: &mut dyn SimContext<'_>, cost: &WakeCost, gap_ns: f64, pair: [CpuId; 2]) -> WakeEvent {
     let held_ns = stage.pass(gap_ns);
     let bare = price(stage, cost, gap_ns + held_ns, pair);
     let wake_ns = stage.event(bare.wake_ns);

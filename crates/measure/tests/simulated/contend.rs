@@ -3,7 +3,7 @@
 use crate::trials::{open, open_toml, pass, trials};
 use coretalk_measure::SimMachine;
 use coretalk_measure::counters::catalogue::{METHODS, MethodKind};
-use coretalk_measure::pricing::Pricing;
+use coretalk_measure::pricing::SimContext;
 use coretalk_measure::probes::contend::{Config, cost, sections};
 use coretalk_measure::sim::contend::{Turn, run};
 use coretalk_model::contend::names;

@@ -2,7 +2,7 @@
 
 use crate::contend::all_methods;
 use crate::trials::{all_cpus, measure, middle, open, open_toml, pass, settings, trials};
-use coretalk_measure::pricing::Pricing;
+use coretalk_measure::pricing::SimContext;
 use coretalk_measure::probes::latency_under_load::{Load, names, price_load};
 use coretalk_measure::probes::wait::trials::{Mode, Trial};
 use coretalk_measure::probes::wake::{self as wake_probe, PrimitiveKind, Variant};

@@ -1,7 +1,7 @@
 //! Runs of queues on simulated machines: durations, predictions, and concurrent trials, which must not change results.
 
 use crate::trials::{all_cpus, measure, open, open_toml, pass, settings_of};
-use coretalk_measure::pricing::Pricing;
+use coretalk_measure::pricing::SimContext;
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesRequest;
 use coretalk_measure::session::series::plan;

@@ -2,7 +2,7 @@
 
 use super::trials::Config;
 use crate::counters::catalogue::MethodKind;
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::series::TrialOrder;
 use crate::sim::contend::{ContendCost, Contended, Sections, Turn, run};
 use crate::tick_histogram::TickHistogram;
@@ -119,7 +119,7 @@ pub fn sections(config: &Config) -> Sections {
     }
 }
 
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
     let config = Config::of(order.spec)?;
     let (cost, sections) = (cost(config.method.kind), sections(&config));

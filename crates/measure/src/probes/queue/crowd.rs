@@ -2,7 +2,7 @@
 
 use super::price::{SLICE_NS, payload_ns, price};
 use super::trials::Config;
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::probes::queue;
 use crate::queues::catalogue::{QueueKind, Waits};
 use crate::series::TrialOrder;
@@ -17,7 +17,7 @@ const SIMULATED: u64 = 2_000;
 /// Maximum simulated messages of all ends together, since each step scans all ends.
 const SIMULATED_IN_ALL: u64 = 100_000;
 
-pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn SimContext<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
     let price = price(config, stage.costs().hint_ns);
     let cpus = stage.placement();
     let (sides, costs) = (config.sides, stage.costs());

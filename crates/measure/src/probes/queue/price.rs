@@ -1,7 +1,7 @@
 //! The cost of a trial on a simulated machine.
 
 use super::trials::Config;
-use crate::pricing::Pricing;
+use crate::pricing::SimContext;
 use crate::probes::queue;
 use crate::queues::catalogue::{Batches, Payload, QueueKind, Waits};
 use crate::queues::limits::Delays;
@@ -94,7 +94,7 @@ const LAPS: u64 = 3;
 const MAX_PACED: u64 = 20_000;
 pub const SLICE_NS: f64 = 3e6;
 
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
     let [from, to] =
         [stage.placement()[0], stage.placement()[config.sides[0].min(stage.placement().len() - 1)]];
@@ -235,7 +235,7 @@ struct Pacing {
 impl SimFlow {
     fn run(
         &self,
-        stage: &mut dyn Pricing<'_>,
+        stage: &mut dyn SimContext<'_>,
         more: &mut dyn FnMut(&Passed) -> bool,
         schedule: &mut Schedule<'_>,
     ) -> Passed {
@@ -251,7 +251,13 @@ impl SimFlow {
     }
 }
 
-fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f64, observed: &mut Observed) {
+fn note(
+    stage: &mut dyn SimContext<'_>,
+    config: &Config,
+    passed: &Passed,
+    times: f64,
+    observed: &mut Observed,
+) {
     let count = |count: u64| (count as f64 * times) as u64;
     observed.count(names::MESSAGES, count(passed.messages));
     if config.kind.tells {
@@ -267,7 +273,7 @@ fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f6
 }
 
 fn paced(
-    stage: &mut dyn Pricing<'_>,
+    stage: &mut dyn SimContext<'_>,
     course: &SimFlow,
     pacing: &Pacing,
     span_ns: f64,
