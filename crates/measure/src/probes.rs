@@ -23,7 +23,7 @@ mod two_threads;
 
 use crate::kernel::Kernel;
 use crate::series::SeriesProbe;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::Environment;
 use coretalk_model::probes::{Glossary, LegendEntry, StandIn};
 use coretalk_model::series::TrialSpec;
@@ -73,7 +73,8 @@ fn legend(trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> 
 
 fn stand_in(trial: &TrialSpec) -> Option<StandIn> {
     let probe = series_by_id(&trial.probe)?;
-    let Twin { external, native, factor, .. } = *Twin::of(probe.twins(), &probe.external(trial)?)?;
+    let SimStandIn { external, native, factor, .. } =
+        *SimStandIn::of(probe.twins(), &probe.external(trial)?)?;
     Some(StandIn { external, native, factor })
 }
 

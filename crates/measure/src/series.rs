@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::pricing::SimContext;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::cpu::CpuSetError;
 use coretalk_model::external::External;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
@@ -74,7 +74,7 @@ pub trait SeriesProbe: Sync {
     }
 
     /// Simulated stand-ins for what runtimes perform.
-    fn twins(&self) -> &'static [Twin] {
+    fn twins(&self) -> &'static [SimStandIn] {
         &[]
     }
 
@@ -291,7 +291,7 @@ impl RequestError {
 
     /// Suggests what a runtime calls by an unknown name: `jthread` is no mistyped `thread`.
     #[must_use]
-    pub fn or_of(mut self, twins: &[Twin]) -> RequestError {
+    pub fn or_of(mut self, twins: &[SimStandIn]) -> RequestError {
         if let RequestError::Unknown { typed, nearest, .. } | RequestError::NoQueue { typed, nearest, .. } =
             &mut self
         {

@@ -1,4 +1,4 @@
-//! [`Twin`]: the simulated stand-in for something that a runtime performs.
+//! [`SimStandIn`]: the simulated stand-in for something that a runtime performs.
 
 use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
 use crate::adapters::{Kind, Payload};
@@ -6,7 +6,7 @@ use coretalk_model::external::External;
 
 /// A native counterpart with a slowdown factor, simulated in place of a runtime. The numbers are plausible assumptions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Twin {
+pub struct SimStandIn {
     /// `RUNTIME:NAME`.
     pub external: &'static str,
     /// The most similar thing that this program performs itself.
@@ -25,10 +25,10 @@ pub struct Twin {
     pub kinds: &'static [Kind],
 }
 
-impl Twin {
+impl SimStandIn {
     /// A twin without other threads and garbage collections.
-    pub const fn new(external: &'static str, native: &'static str, factor: f64) -> Twin {
-        Twin {
+    pub const fn new(external: &'static str, native: &'static str, factor: f64) -> SimStandIn {
+        SimStandIn {
             external,
             native,
             factor,
@@ -42,8 +42,8 @@ impl Twin {
 
     /// Sets the kinds of work that the adapter performs.
     #[must_use]
-    pub const fn performing(self, kinds: &'static [Kind]) -> Twin {
-        Twin { kinds, ..self }
+    pub const fn performing(self, kinds: &'static [Kind]) -> SimStandIn {
+        SimStandIn { kinds, ..self }
     }
 
     /// The reason, as a sentence, why this kind of work is unsupported; `None` if it is supported.
@@ -57,14 +57,14 @@ impl Twin {
 
     /// Restricts messages to numbers passed as values.
     #[must_use]
-    pub const fn of_numbers(self) -> Twin {
-        Twin { payloads: &[Payload::U64], ..self }
+    pub const fn of_numbers(self) -> SimStandIn {
+        SimStandIn { payloads: &[Payload::U64], ..self }
     }
 
     /// Sets the range of the capacity.
     #[must_use]
-    pub const fn holding(self, least: u64, most: u64) -> Twin {
-        Twin { capacities: [least, most], ..self }
+    pub const fn holding(self, least: u64, most: u64) -> SimStandIn {
+        SimStandIn { capacities: [least, most], ..self }
     }
 
     /// The reason, as a sentence, why the queue does not support these messages or this capacity; `None` if it does.
@@ -75,24 +75,24 @@ impl Twin {
 
     /// Sets the share of CPU time of threads other than the roles.
     #[must_use]
-    pub const fn helped(self, outside: f64) -> Twin {
-        Twin { outside, ..self }
+    pub const fn helped(self, outside: f64) -> SimStandIn {
+        SimStandIn { outside, ..self }
     }
 
     /// Sets the garbage collections per second.
     #[must_use]
-    pub const fn collecting(self, collections_per_s: f64) -> Twin {
-        Twin { collections_per_s, ..self }
+    pub const fn collecting(self, collections_per_s: f64) -> SimStandIn {
+        SimStandIn { collections_per_s, ..self }
     }
 
     /// Finds the twin of what a runtime performs.
-    pub fn of(twins: &'static [Twin], external: &External) -> Option<&'static Twin> {
+    pub fn of(twins: &'static [SimStandIn], external: &External) -> Option<&'static SimStandIn> {
         let name = external.to_string();
         twins.iter().find(|twin| twin.external == name)
     }
 
     /// The error sentence for something without a twin.
-    pub fn lack(twins: &'static [Twin], external: &External) -> String {
+    pub fn lack(twins: &'static [SimStandIn], external: &External) -> String {
         let known: Vec<&str> = twins.iter().map(|twin| twin.external).collect();
         format!(
             "`{external}` cannot be simulated: no native twin of it is stated (there is one of {})",

@@ -18,7 +18,7 @@ use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration, contend::DECLARATION};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{Environment, TrialFailure};
@@ -86,7 +86,7 @@ impl SeriesProbe for Contend {
         runtime::result(pass)
     }
 
-    fn twins(&self) -> &'static [Twin] {
+    fn twins(&self) -> &'static [SimStandIn] {
         twins::TWINS
     }
 

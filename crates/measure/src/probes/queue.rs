@@ -17,7 +17,7 @@ use crate::queues::limits::Delays;
 use crate::series::{Concurrent, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::probes::{ProbeDeclaration, queue::DECLARATION};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -90,7 +90,7 @@ impl SeriesProbe for Queue {
         runtime::result(spec, pass)
     }
 
-    fn twins(&self) -> &'static [Twin] {
+    fn twins(&self) -> &'static [SimStandIn] {
         twins::TWINS
     }
 

@@ -11,7 +11,7 @@ use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::external::External;
 use coretalk_model::probes::spawn::DECLARATION;
 pub use coretalk_model::probes::spawn::names;
@@ -28,7 +28,7 @@ pub struct Spawn;
 pub const SAMPLES: f64 = 10_000.0;
 
 /// Simulated stand-ins for threads of runtimes, which call `pthread_create`.
-const TWINS: &[Twin] = &[Twin::new("cpp:jthread", "thread", 1.0)];
+const TWINS: &[SimStandIn] = &[SimStandIn::new("cpp:jthread", "thread", 1.0)];
 
 impl SeriesProbe for Spawn {
     fn declaration(&self) -> &'static ProbeDeclaration {
@@ -87,7 +87,7 @@ impl SeriesProbe for Spawn {
         observed
     }
 
-    fn twins(&self) -> &'static [Twin] {
+    fn twins(&self) -> &'static [SimStandIn] {
         TWINS
     }
 

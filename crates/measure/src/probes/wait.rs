@@ -20,7 +20,7 @@ use crate::strategies::instructions::Instruction;
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration, wait::DECLARATION};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::wait::names;
@@ -97,7 +97,7 @@ impl SeriesProbe for Wait {
         runtime::result(spec, pass)
     }
 
-    fn twins(&self) -> &'static [Twin] {
+    fn twins(&self) -> &'static [SimStandIn] {
         twins::TWINS
     }
 

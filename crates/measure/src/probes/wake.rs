@@ -20,7 +20,7 @@ use crate::sim::wake;
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::Picos;
 pub use coretalk_model::probes::wake::names;
 use coretalk_model::probes::wake::{DECLARATION, GAPS_NS, LADDER_GAP_NS};
@@ -112,7 +112,7 @@ impl SeriesProbe for Wake {
         runtime::result(pass)
     }
 
-    fn twins(&self) -> &'static [Twin] {
+    fn twins(&self) -> &'static [SimStandIn] {
         twins::TWINS
     }
 }

@@ -4,7 +4,7 @@ use super::rng::{exp, hash, normal};
 use crate::adapters::{Operation, RuntimeWork};
 use crate::pricing::{Arch, SimContext};
 use crate::series::{SeriesProbe, TrialOrder};
-use crate::twin::Twin;
+use crate::twin::SimStandIn;
 use coretalk_model::external::External;
 use coretalk_model::quantity::{Quantity, Unit};
 use coretalk_model::runtime::names;
@@ -34,7 +34,8 @@ pub fn simulate(
         return Ok(Simulated { observed: order.probe.simulate(stage, order)?, factor: 1.0 });
     };
     let twins = order.probe.twins();
-    let twin = Twin::of(twins, &external).ok_or_else(|| TrialFailure::of(Twin::lack(twins, &external)))?;
+    let twin = SimStandIn::of(twins, &external)
+        .ok_or_else(|| TrialFailure::of(SimStandIn::lack(twins, &external)))?;
     let factor = twin.factor * seed.map_or(1.0, |seed| of_process(seed, &external, order.process));
     let began = stage.elapsed();
     let native = native(order.probe, order.spec, twin);
@@ -64,8 +65,8 @@ pub fn simulate(
 /// The feature, as a sentence, that the machine lacks for a trial of a runtime or of this program.
 pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<String> {
     let Some(external) = probe.external(spec) else { return probe.lacks_simulated(spec, arch) };
-    let Some(twin) = Twin::of(probe.twins(), &external) else {
-        return Some(Twin::lack(probe.twins(), &external));
+    let Some(twin) = SimStandIn::of(probe.twins(), &external) else {
+        return Some(SimStandIn::lack(probe.twins(), &external));
     };
     let of_runtime = match probe.runtime_work(spec, &Parameters::default()) {
         Err(error) => Some(error.to_string()),
@@ -77,7 +78,7 @@ pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<Str
     of_runtime.or_else(|| probe.lacks_simulated(&native(probe, spec, twin), arch))
 }
 
-fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, twin: &Twin) -> TrialSpec {
+fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, twin: &SimStandIn) -> TrialSpec {
     let name = probe.declaration().named_by.unwrap_or_default();
     TrialSpec { parameters: spec.parameters.clone().with(name, twin.native), ..spec.clone() }
 }
