@@ -24,7 +24,7 @@ mod tree;
 pub use agreement::{Agreement, AgreementVerdict, Evidence, OtherCpus, agreement};
 pub use findings::{Findings, LoneCpu, Refusal, levels_changed};
 pub use structure::{InferredLevel, Layout, LoneGroup, Shape, Structure, repeatability};
-pub use suspects::{Doubt, Suspect};
+pub use suspects::{Suspect, SuspectReason};
 
 use crate::latency::{CellValue, LatencyMap};
 use crate::stats::elementary::exp;
@@ -336,7 +336,7 @@ fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances
     }
     let n = distances.len();
     let scatter = scatter(distances);
-    let unlike = suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count();
+    let unlike = suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Outlier).count();
     let most_unlike = (n * (n - 1) / 2 / MAX_UNLIKE).max(1);
     if n == 3 || found.hints.iter().any(|hint| hint.but.is_some()) {
         Shape::TooFew

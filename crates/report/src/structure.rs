@@ -366,7 +366,7 @@ fn no_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
 fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     let all = structure.suspects.iter().enumerate();
     let off: Vec<(usize, &Suspect)> =
-        all.filter(|(_, suspect)| suspect.doubt == infer::Doubt::Outlier).collect();
+        all.filter(|(_, suspect)| suspect.doubt == infer::SuspectReason::Outlier).collect();
     let what = unfit_words(off.len(), !structure.levels.is_empty());
     let mut blocks = vec![Block::Prose(Sentence::new("{what}:").with("what", what))];
     blocks.extend(off.iter().take(MAX_SUSPECTS).map(|&(at, suspect)| {

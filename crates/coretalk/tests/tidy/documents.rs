@@ -6,7 +6,7 @@ use coretalk::args::Cli;
 use coretalk::exit::ExitCode;
 use coretalk_measure::probes::REGISTRY;
 use coretalk_model::formats::FormatId;
-use coretalk_model::infer::{AgreementVerdict, Doubt};
+use coretalk_model::infer::{AgreementVerdict, SuspectReason};
 use coretalk_model::latency::Purpose;
 use coretalk_model::lint::Kind;
 use coretalk_model::{Flag, Level, Protocol, Relation, Tool};
@@ -70,7 +70,7 @@ fn the_documents_list_every_name_that_is_written() {
     let none = Vec::<String>::new();
     assert_eq!(missing(JSON, &Level::ALL.map(Level::name)), none);
     assert_eq!(missing(JSON, &AgreementVerdict::ALL.map(AgreementVerdict::name)), none);
-    assert_eq!(missing(JSON, &Doubt::ALL.map(Doubt::name)), none);
+    assert_eq!(missing(JSON, &SuspectReason::ALL.map(SuspectReason::name)), none);
     assert_eq!(missing(JSON, &Relation::ALL.map(Relation::name)), none);
     assert_eq!(missing(IMPORT, &FormatId::ALL.map(FormatId::name)), none);
     assert_eq!(missing(TOPOLOGY, &Kind::ALL.map(Kind::name)), none);

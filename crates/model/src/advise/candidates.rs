@@ -1,6 +1,6 @@
 //! Selection of the available CPUs, according to constraints and the sharing of cores.
 
-use crate::infer::{Doubt, Observation, Structure, both_ways};
+use crate::infer::{Observation, Structure, SuspectReason, both_ways};
 use crate::{CpuId, CpuSet, Matrix, Topology};
 
 /// Constraints on the selection.
@@ -107,7 +107,7 @@ pub fn likely_cores(
     observed: &Matrix<Option<Observation>>,
     among: &CpuSet,
 ) -> Vec<CpuSet> {
-    let open = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Contradictory);
+    let open = structure.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Contradictory);
     let open = open.map(|suspect| suspect.pair).filter(|pair| pair.iter().all(|cpu| among.contains(*cpu)));
     let open: Vec<[CpuId; 2]> = open.collect();
     let position = |cpu: CpuId| observed.cpus().iter().position(|&known| known == cpu);

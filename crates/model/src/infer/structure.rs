@@ -1,7 +1,7 @@
 //! [`Structure`]: the structure of a machine inferred from latencies. [`Layout`]: CPUs of a machine without groups.
 
 use super::distances::Distances;
-use super::{Doubt, InferError, InferredPartitions, Observation, Suspect};
+use super::{InferError, InferredPartitions, Observation, Suspect, SuspectReason};
 use crate::latency::Execution;
 use crate::stats::elementary::exp;
 use crate::stats::{Estimate, Key, normal};
@@ -123,7 +123,7 @@ impl Structure {
 
     /// Pairs that do not fit the groups, or that differ from all others if there are no groups.
     pub fn unfit(&self) -> impl Iterator<Item = &Suspect> {
-        self.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier)
+        self.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Outlier)
     }
 
     /// The scatter of values without groups, as a share.

@@ -119,7 +119,7 @@ const FIRST_CPU_RATIO: f64 = 1.1;
 named! {
     /// Why a cell must be measured again.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Doubt {
+    pub enum SuspectReason {
         /// It is more than four deviations away from the cells between the same groups; 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
         /// Its CPUs are left over in a regular level, or in other contradictory pairs: a disturbed cell may hide a
@@ -140,7 +140,7 @@ pub struct Suspect {
     /// The pair, in matrix order.
     pub pair: [CpuId; 2],
     /// The reason.
-    pub doubt: Doubt,
+    pub doubt: SuspectReason,
     /// Its value divided by the expected value; `None` without a value, or if the groups are unknown.
     pub ratio: Option<f64>,
 }
@@ -160,17 +160,17 @@ pub(super) fn suspects(
 ) -> Vec<Suspect> {
     let n = distances.len();
     let limit = outlier(n * (n - 1) / 2);
-    let mut doubts: BTreeMap<(usize, usize), Doubt> = BTreeMap::new();
+    let mut doubts: BTreeMap<(usize, usize), SuspectReason> = BTreeMap::new();
     for high in 0..n {
         for low in 0..high {
             let has_value = distances.set_aside(low, high).is_some() || distances.is_above_floor(low, high);
             if !has_value {
-                doubts.insert((low, high), Doubt::Missing);
+                doubts.insert((low, high), SuspectReason::Missing);
             } else if blocks.residual(levels, distances, low, high) > limit
                 && (exp(own(distances, low, high)) - exp(blocks.at(levels, low, high))).abs()
                     >= STEPS_APART * step
             {
-                doubts.insert((low, high), Doubt::Outlier);
+                doubts.insert((low, high), SuspectReason::Outlier);
             }
         }
     }
@@ -178,7 +178,7 @@ pub(super) fn suspects(
         for cpus in repair::leftovers(level, levels.get(index + 1)) {
             for (at, &high) in cpus.iter().enumerate() {
                 for &low in cpus[..at].iter().filter(|&&low| depth(levels, low, high) >= index) {
-                    doubts.entry((low, high)).or_insert(Doubt::Leftover);
+                    doubts.entry((low, high)).or_insert(SuspectReason::Leftover);
                 }
             }
         }
@@ -188,13 +188,13 @@ pub(super) fn suspects(
         && let Some(group) = finest.groups().iter().find(|group| group.contains(&first) && group.len() == 2)
         && distances.at(group[0], group[1]) - blocks.at(levels, group[0], group[1]) > ln(FIRST_CPU_RATIO)
     {
-        doubts.entry((group[0], group[1])).or_insert(Doubt::FirstCpu);
+        doubts.entry((group[0], group[1])).or_insert(SuspectReason::FirstCpu);
     }
     doubts
         .into_iter()
         .map(|((low, high), doubt)| {
             let off = own(distances, low, high) - blocks.at(levels, low, high);
-            let known = doubt != Doubt::Missing;
+            let known = doubt != SuspectReason::Missing;
             let pair = [low, high].map(|position| distances.cpus[position]);
             Suspect { pair, doubt, ratio: known.then(|| exp(off)) }
         })
@@ -213,12 +213,19 @@ pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], dista
     };
     suspects.retain(|suspect| !open.iter().any(|pair| named(pair) == suspect.pair));
     for suspect in suspects.iter_mut() {
-        if suspect.doubt == Doubt::Outlier && suspect.pair.iter().any(is_open) && !is_known(suspect.pair) {
-            (suspect.doubt, suspect.ratio) = (Doubt::Leftover, None);
+        if suspect.doubt == SuspectReason::Outlier
+            && suspect.pair.iter().any(is_open)
+            && !is_known(suspect.pair)
+        {
+            (suspect.doubt, suspect.ratio) = (SuspectReason::Leftover, None);
         }
     }
     let contradictory = open.iter().map(named);
-    suspects.extend(contradictory.map(|pair| Suspect { pair, doubt: Doubt::Contradictory, ratio: None }));
+    suspects.extend(contradictory.map(|pair| Suspect {
+        pair,
+        doubt: SuspectReason::Contradictory,
+        ratio: None,
+    }));
     suspects.sort_by_key(|suspect| suspect.pair.map(position));
 }
 
@@ -241,12 +248,12 @@ pub(super) fn leave_unexplained(
             && has(&|cpu| hint.cpus.contains(cpu))
             && range.is_some_and(|range| range.contains(&value))
     };
-    for suspect in suspects.iter_mut().filter(|suspect| suspect.doubt == Doubt::Outlier) {
+    for suspect in suspects.iter_mut().filter(|suspect| suspect.doubt == SuspectReason::Outlier) {
         let [Some(a), Some(b)] = suspect.pair.map(position) else { continue };
         let value = exp(own(distances, a, b));
         let is_hidden = are_groups_hidden && distances.set_aside(a, b).is_none();
         if is_hidden || hints.iter().any(|hint| is_lone(suspect.pair, value, hint)) {
-            (suspect.doubt, suspect.ratio) = (Doubt::Leftover, None);
+            (suspect.doubt, suspect.ratio) = (SuspectReason::Leftover, None);
         }
     }
 }

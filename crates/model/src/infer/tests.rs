@@ -69,7 +69,9 @@ fn zeros_make_no_groups_and_are_missing() {
     let structure = infer(&seen).unwrap();
     assert_eq!(structure.levels, []);
     assert_eq!(structure.suspects.len(), 4, "{:?}", structure.suspects);
-    assert!(structure.suspects.iter().all(|zero| zero.doubt == Doubt::Missing && zero.ratio.is_none()));
+    assert!(
+        structure.suspects.iter().all(|zero| zero.doubt == SuspectReason::Missing && zero.ratio.is_none())
+    );
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn a_missing_sibling_is_paired_by_elimination_and_said() {
         infer(&matrix(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)))).unwrap();
     assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
     assert_eq!(structure.levels[0].by_elimination, [[CpuId(2), CpuId(6)]]);
-    let missing = structure.suspects.iter().find(|suspect| suspect.doubt == Doubt::Missing).unwrap();
+    let missing = structure.suspects.iter().find(|suspect| suspect.doubt == SuspectReason::Missing).unwrap();
     assert_eq!((missing.pair, missing.ratio), ([CpuId(2), CpuId(6)], None));
 }
 
@@ -287,7 +289,7 @@ fn of_contradictory_pairs_no_group_is_named_and_no_cell_listed() {
             continue;
         }
         contradictory += 1;
-        let doubted = structure.suspects.iter().filter(|cell| cell.doubt == Doubt::Contradictory);
+        let doubted = structure.suspects.iter().filter(|cell| cell.doubt == SuspectReason::Contradictory);
         assert_eq!(doubted.count(), structure.contradictory, "{cpus} {seed}: {structure:?}");
         assert!(structure.levels.iter().all(|level| level.single.is_empty()), "{cpus} {seed}: {structure:?}");
         let named = |name: &String| open.contains(&name.as_str());

@@ -3,7 +3,7 @@
 
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
-use coretalk_model::infer::{Doubt as Doubtful, Observation, Shape, infer, infer_of_step};
+use coretalk_model::infer::{Observation, Shape, SuspectReason as Doubtful, infer, infer_of_step};
 use coretalk_model::lint::{Doubt, Kind, lint, step_of};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};

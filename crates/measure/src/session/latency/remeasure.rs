@@ -5,7 +5,7 @@ use super::driver::Driver;
 use super::{Ended, RunError, map};
 use crate::schedule;
 use crate::session::PASS_GAP;
-use coretalk_model::infer::{Doubt, Observation, infer};
+use coretalk_model::infer::{Observation, SuspectReason, infer};
 use coretalk_model::latency::analyse::{Survey, outliers, settled};
 use coretalk_model::latency::cell::Scratch;
 use coretalk_model::latency::{CellValue, Counts, Entry, Purpose};
@@ -182,7 +182,7 @@ fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<
     let observed = cells.iter().map(|cell| seen((*cell)? as usize)).collect();
     let observed = Matrix::of_symmetric(cpus.to_vec(), observed);
     let Ok(structure) = infer(&observed) else { return Vec::new() };
-    let doubted = structure.suspects.iter().filter(|suspect| suspect.doubt != Doubt::Missing);
+    let doubted = structure.suspects.iter().filter(|suspect| suspect.doubt != SuspectReason::Missing);
     let misfits: Vec<u32> = doubted.filter_map(|suspect| cells[at(suspect.pair)?]).collect();
     if misfits.len() * MACHINE_WIDE > all { Vec::new() } else { misfits }
 }
