@@ -7,7 +7,7 @@ mod checks;
 pub mod comb;
 mod finding;
 
-pub use finding::{Doubt, Kind};
+pub use finding::{Kind, LintFinding};
 
 use crate::formats::{ImportedMatrix, Printed};
 use crate::infer::{Observation, Structure, Suspect, infer, infer_of_step};
@@ -22,7 +22,7 @@ use crate::{CpuId, CpuSet, Matrix};
 /// let doubts = lint(&read_matrices(file).unwrap()[0]);
 /// assert_eq!(doubts[0].kind(), Kind::Impossible);
 /// ```
-pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
+pub fn lint(imported: &ImportedMatrix) -> Vec<LintFinding> {
     let view = View::new(imported);
     let mut doubts = checks::cells(&view, imported.unit);
     if view.sorted.is_empty() {
@@ -32,7 +32,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     let plain = infer(&observed).ok();
     let step = step_beside(plain.as_ref(), &view, imported.printed);
     let structure = step.map_or(plain, |step| infer_of_step(&observed, step).ok());
-    doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
+    doubts.extend(step.map(|step| LintFinding::ClockComb { step, least: view.sorted[0] }));
     doubts.extend(checks::homes(&view));
     doubts.extend(checks::directions(&view, imported.printed));
     doubts.extend(checks::unpinned(&view, structure.as_ref()));
@@ -40,7 +40,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     doubts.extend(checks::odd_cpus(&view, structure.as_ref()));
     doubts.extend(checks::copied(&view));
     let contradictory = structure.as_ref().map_or(0, |structure| structure.contradictory);
-    doubts.extend((contradictory > 0).then_some(Doubt::Contradictory { pairs: contradictory }));
+    doubts.extend((contradictory > 0).then_some(LintFinding::Contradictory { pairs: contradictory }));
     doubts.extend(structure.as_ref().and_then(unfit));
     doubts
 }
@@ -52,9 +52,9 @@ pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
 }
 
 /// The step that the findings name, if any.
-pub fn step_of(doubts: &[Doubt]) -> Option<f64> {
+pub fn step_of(doubts: &[LintFinding]) -> Option<f64> {
     doubts.iter().find_map(|doubt| match doubt {
-        Doubt::ClockComb { step, .. } => Some(*step),
+        LintFinding::ClockComb { step, .. } => Some(*step),
         _ => None,
     })
 }
@@ -64,7 +64,7 @@ pub fn step_of(doubts: &[Doubt]) -> Option<f64> {
 fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed) -> Option<f64> {
     let Some(structure) = structure else { return comb::step(&view.sorted, printed, 1) };
     let odd = match checks::odd_cpus(view, Some(structure)) {
-        Some(Doubt::OddCpu { cpus, .. }) => cpus,
+        Some(LintFinding::OddCpu { cpus, .. }) => cpus,
         _ => CpuSet::new(),
     };
     let unfit = |cpu: CpuId| structure.unfit().filter(|cell| cell.pair.contains(&cpu)).count();
@@ -75,9 +75,9 @@ fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed)
     comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + own))
 }
 
-fn unfit(structure: &Structure) -> Option<Doubt> {
+fn unfit(structure: &Structure) -> Option<LintFinding> {
     let cells: Vec<Suspect> = structure.unfit().copied().collect();
-    (!cells.is_empty()).then_some(Doubt::Unfit { cells, has_groups: !structure.levels.is_empty() })
+    (!cells.is_empty()).then_some(LintFinding::Unfit { cells, has_groups: !structure.levels.is_empty() })
 }
 
 struct View<'a> {

@@ -6,7 +6,7 @@ use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::formats::ImportedMatrix;
-use coretalk_model::lint::Doubt;
+use coretalk_model::lint::LintFinding;
 use coretalk_model::quantity::Unit;
 
 /// A matrix and its doubts.
@@ -17,7 +17,7 @@ pub struct LintView<'a> {
     /// The matrix as read.
     pub matrix: &'a ImportedMatrix,
     /// The doubts found.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<LintFinding>,
 }
 
 const NAMED: usize = 6;
@@ -59,11 +59,11 @@ fn found(number: f64) -> DisplayValue {
 }
 
 /// A doubt as a sentence; `at` is its index among the doubts of its matrix.
-pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
+pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sentence {
     let all = |cells: &[[CpuId; 2]]| named(pairs_of(at), cells);
     let share = |share: f64| found(share).in_unit(Unit::Share);
     match doubt {
-        Doubt::Zero { cells } => Sentence::new(match cells.len() {
+        LintFinding::Zero { cells } => Sentence::new(match cells.len() {
             1 => {
                 "{pairs}: the value is exactly 0: the clock of that tool was too coarse; do not read it as fast"
             }
@@ -72,18 +72,18 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
             }
         })
         .with("pairs", all(cells)),
-        Doubt::TooFast { cells, least } => Sentence::new(
+        LintFinding::TooFast { cells, least } => Sentence::new(
             "{pairs}: down to {least} {unit}, faster than any two CPUs can be; check the unit and the tool",
         )
         .with("pairs", all(cells))
         .with("least", found(*least)),
-        Doubt::TooSlow { cells, most, median } => Sentence::new(
+        LintFinding::TooSlow { cells, most, median } => Sentence::new(
             "{pairs}: up to {most} {unit} against a median of {median}; something else was running there; measure again",
         )
         .with("pairs", all(cells))
         .with("most", found(*most))
         .with("median", found(*median)),
-        Doubt::Missing { cells, of } => {
+        LintFinding::Missing { cells, of } => {
             let missing = Number::Count(cells.len() as u64);
             let of = DisplayValue::bare(Number::Count(*of as u64), Source::Unrecorded);
             Sentence::new("{pairs}: no value ({missing} of {all} are not in the file)")
@@ -91,7 +91,7 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
                 .with("missing", DisplayValue::bare(missing, pairs_of(at)))
                 .with("all", of)
         }
-        Doubt::ClockComb { step, least } => {
+        LintFinding::ClockComb { step, least } => {
             let field = format!("/topology/doubts/{at}/step");
             Sentence::new(
                 "the values are multiples of {step} {unit}: the clock of that tool was coarse; smaller differences \
@@ -100,7 +100,7 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
             .with("step", DisplayValue::field(field, Number::Point(*step)))
             .with("least", found(*least))
         }
-        Doubt::TaintedHome { clean, tainted, far: [inside, same, across] } => Sentence::new(
+        LintFinding::TaintedHome { clean, tainted, far: [inside, same, across] } => Sentence::new(
             "CPUs {tainted} are as slow among themselves ({same} {unit}) as across ({across}), while CPUs {clean} are \
              not ({inside}): the measured line was in the memory of CPUs {clean}, and the other pairs paid for that \
              distance; the true values of CPUs {tainted} are lower",
@@ -110,14 +110,14 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
         .with("same", found(*same))
         .with("across", found(*across))
         .with("inside", found(*inside)),
-        Doubt::Asymmetry { typical, cells, worst } => Sentence::new(
+        LintFinding::Asymmetry { typical, cells, worst } => Sentence::new(
             "the two directions of a typical pair differ by {typical}, most by {worst} ({pairs}): a round trip has no \
              direction, so this is the noise of the tool, or two runs in one file",
         )
         .with("typical", share(typical - 1.0))
         .with("worst", share(worst - 1.0))
         .with("pairs", all(cells)),
-        Doubt::Unpinned { predicted, spread, open } => {
+        LintFinding::Unpinned { predicted, spread, open } => {
             let triples = match open.is_empty() {
                 true => Sentence::new(""),
                 false => Sentence::new("; fast pairs that fit no group: {pairs}").with("pairs", all(open)),
@@ -130,27 +130,27 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
             .with("predicted", share(predicted.max(0.0)))
             .with("triples", triples)
         }
-        Doubt::FirstCpu { pair, value, usual } => Sentence::new(
+        LintFinding::FirstCpu { pair, value, usual } => Sentence::new(
             "{pairs}: {value} {unit}, where other CPUs have {usual} to their nearest: the tool itself ran there; \
              measure this pair again",
         )
         .with("pairs", all(&[*pair]))
         .with("value", found(*value))
         .with("usual", found(*usual)),
-        Doubt::OddCpu { cpus: odd, value, usual } => Sentence::new(
+        LintFinding::OddCpu { cpus: odd, value, usual } => Sentence::new(
             "{cpus}: a median of {value} {unit} with the other CPUs, which have {usual} among themselves: disturbed \
              while measured, slower hardware, or far away; measure again",
         )
         .with("cpus", cpus(odd))
         .with("value", found(*value))
         .with("usual", found(*usual)),
-        Doubt::Copied { cells, of } => {
+        LintFinding::Copied { cells, of } => {
             Sentence::new("{pairs}: digit by digit the values of {others}: copied, not measured; measure again")
                 .with("pairs", all(cells))
                 .with("others", named(Source::Unrecorded, of))
         }
-        Doubt::Contradictory { pairs } => contradictory_words(*pairs),
-        Doubt::Unfit { cells, has_groups } => {
+        LintFinding::Contradictory { pairs } => contradictory_words(*pairs),
+        LintFinding::Unfit { cells, has_groups } => {
             let [a, b] = cells[0].pair;
             Sentence::new(
                 "{pairs}, such as CPUs {a} and {b}: disturbed while measured, or built differently; `topology` lists them",
@@ -164,8 +164,9 @@ pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
 }
 
 /// The doubts about a matrix whose structure is shown above, except those that the structure shows itself.
-pub fn remarks(doubts: &[Doubt], unit: &'static str) -> Vec<Block<'static>> {
-    let is_other = |doubt: &Doubt| !matches!(doubt, Doubt::Unfit { .. } | Doubt::Contradictory { .. });
+pub fn remarks(doubts: &[LintFinding], unit: &'static str) -> Vec<Block<'static>> {
+    let is_other =
+        |doubt: &LintFinding| !matches!(doubt, LintFinding::Unfit { .. } | LintFinding::Contradictory { .. });
     let others = doubts.iter().enumerate().filter(|(_, doubt)| is_other(doubt));
     let said = others.map(|(at, doubt)| {
         Sentence::new("{kind}: {words}")

@@ -18,7 +18,7 @@ use coretalk_model::advise::{
 };
 use coretalk_model::infer::{AgreementVerdict, Findings, InferError, InferredLevel, Refusal, Suspect};
 use coretalk_model::latency::Execution;
-use coretalk_model::lint::{Doubt, step_of};
+use coretalk_model::lint::{LintFinding, step_of};
 use coretalk_model::topology::Domain;
 use coretalk_model::{CpuId, CpuSet, Environment, Level, Topology};
 use coretalk_report as report;
@@ -316,9 +316,9 @@ fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
 }
 
 /// Returns the pairs of a file that `lint` lists as unfit. A run has measured them again.
-fn unfit(doubts: &[Doubt]) -> &[Suspect] {
+fn unfit(doubts: &[LintFinding]) -> &[Suspect] {
     let cells = doubts.iter().find_map(|doubt| match doubt {
-        Doubt::Unfit { cells, .. } => Some(&cells[..]),
+        LintFinding::Unfit { cells, .. } => Some(&cells[..]),
         _ => None,
     });
     cells.unwrap_or_default()
@@ -340,10 +340,10 @@ fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str)
 }
 
 /// Formats the findings of `lint` that affect a placement.
-fn doubts_in_words(doubts: &[Doubt], unit: &'static str) -> Vec<Sentence> {
-    let words = |doubt: &Doubt| {
+fn doubts_in_words(doubts: &[LintFinding], unit: &'static str) -> Vec<Sentence> {
+    let words = |doubt: &LintFinding| {
         match doubt {
-        Doubt::ClockComb { step, .. } => Some(
+        LintFinding::ClockComb { step, .. } => Some(
             Sentence::new(
                 "the values are multiples of {step} {unit} (`coretalk lint`); the bounds allow for an error of half \
                  of that",
@@ -351,12 +351,12 @@ fn doubts_in_words(doubts: &[Doubt], unit: &'static str) -> Vec<Sentence> {
             .with("step", of_file(*step))
             .with("unit", unit),
         ),
-        Doubt::Unpinned { .. } => Some(
+        LintFinding::Unpinned { .. } => Some(
             "the threads that measured this file may not have been pinned (`coretalk lint`): if so, its CPU \
              numbers and this advice are meaningless"
                 .into(),
         ),
-        Doubt::TaintedHome { tainted, .. } => Some(
+        LintFinding::TaintedHome { tainted, .. } => Some(
             Sentence::new(
                 "the true latencies of {cpus} are lower than the file shows (`coretalk lint`): these CPUs may be as \
                  good as the others",

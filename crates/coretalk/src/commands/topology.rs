@@ -11,7 +11,7 @@ use coretalk_measure::host::HostMachine;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
-use coretalk_model::lint::{Doubt, lint, step_of};
+use coretalk_model::lint::{LintFinding, lint, step_of};
 use coretalk_model::{CpuId, CpuLoss, CpuSet, Environment, Matrix, Topology};
 use coretalk_report as report;
 use coretalk_report::blocks::Block;
@@ -42,7 +42,7 @@ struct StructureInput {
     findings: Option<Findings>,
     note: Option<String>,
     execution: Vec<ExecutionTest>,
-    doubts: Vec<Doubt>,
+    doubts: Vec<LintFinding>,
 }
 
 impl StructureInput {

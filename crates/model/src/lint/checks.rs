@@ -3,7 +3,7 @@
 //! third are near to each other; threads that the scheduler moves do neither.
 
 use super::View;
-use super::finding::Doubt;
+use super::finding::LintFinding;
 use crate::CpuId;
 use crate::formats::{Printed, Unit};
 use crate::infer::{Shape, Structure};
@@ -15,7 +15,7 @@ const FASTEST_NS: f64 = 2.0;
 /// Maximum ratio to the median in one machine: 883 against 683 ns in the slowest known file, usually 208 against 195.
 const FAR_BEYOND: f64 = 20.0;
 
-pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<Doubt> {
+pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<LintFinding> {
     let mut doubts = Vec::new();
     let (mut zero, mut missing) = (Vec::new(), Vec::new());
     let n = view.len();
@@ -34,20 +34,20 @@ pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<Doubt> {
         view.pairs().filter(|(_, _, ns)| test(*ns)).map(|(a, b, _)| view.pair(a, b)).collect()
     };
     if !zero.is_empty() {
-        doubts.push(Doubt::Zero { cells: zero });
+        doubts.push(LintFinding::Zero { cells: zero });
     }
     if unit == Unit::Ns {
         let cells = chosen(&|ns| ns < FASTEST_NS);
         if let (false, Some(&least)) = (cells.is_empty(), view.sorted.first()) {
-            doubts.push(Doubt::TooFast { cells, least });
+            doubts.push(LintFinding::TooFast { cells, least });
         }
     }
     let cells = chosen(&|ns| ns > FAR_BEYOND * view.median);
     if let (false, Some(&most)) = (cells.is_empty(), view.sorted.last()) {
-        doubts.push(Doubt::TooSlow { cells, most, median: view.median });
+        doubts.push(LintFinding::TooSlow { cells, most, median: view.median });
     }
     if !missing.is_empty() {
-        doubts.push(Doubt::Missing { of: n * n.saturating_sub(1) / 2, cells: missing });
+        doubts.push(LintFinding::Missing { of: n * n.saturating_sub(1) / 2, cells: missing });
     }
     doubts
 }
@@ -58,7 +58,7 @@ const TYPICAL: f64 = 0.02;
 const SINGLE: f64 = 0.5;
 const NAMED: usize = 8;
 
-pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<Doubt> {
+pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<LintFinding> {
     if view.matrix.is_symmetric() {
         return None;
     }
@@ -83,7 +83,7 @@ pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<Doubt> {
     }
     let least = if typical < TYPICAL { SINGLE.ln_1p() } else { typical };
     let cells = ratios.iter().take_while(|(ratio, _)| *ratio >= least).take(NAMED).map(|(_, pair)| *pair);
-    Some(Doubt::Asymmetry { typical: typical.exp(), cells: cells.collect(), worst: worst.exp() })
+    Some(LintFinding::Asymmetry { typical: typical.exp(), cells: cells.collect(), worst: worst.exp() })
 }
 
 const MIN_CPUS_OF_HALVES: usize = 16;
@@ -100,7 +100,7 @@ const AS_ACROSS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// Maximum ratio between the halves' nearest pairs, which also differ with cores of two kinds.
 const ALIKE: f64 = 1.5;
 
-pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
+pub(super) fn homes(view: &View<'_>) -> Option<LintFinding> {
     let n = view.len();
     if n < MIN_CPUS_OF_HALVES {
         return None;
@@ -142,7 +142,7 @@ pub(super) fn homes(view: &View<'_>) -> Option<Doubt> {
     let alike = a.max(b) <= ALIKE * a.min(b);
     let found = far[0] <= CLEAN * far[2] && AS_ACROSS.contains(&(far[1] / far[2])) && alike;
     let set = |cpus: &[usize]| cpus.iter().map(|&cpu| view.cpu(cpu)).collect();
-    found.then(|| Doubt::TaintedHome { clean: set(clean), tainted: set(tainted), far })
+    found.then(|| LintFinding::TaintedHome { clean: set(clean), tainted: set(tainted), far })
 }
 
 const MIN_CPUS_OF_ROWS: usize = 6;
@@ -159,7 +159,7 @@ const DEVIATIONS: f64 = 6.0;
 pub(super) const MAX_ODD: usize = 2;
 
 /// Checks CPU 0 and its nearest CPU. Values on a lattice must differ by more than one and a half steps.
-pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
+pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<LintFinding> {
     let n = view.len();
     let first = view.matrix.position(CpuId(0))?;
     if n < MIN_CPUS_OF_ROWS {
@@ -177,12 +177,12 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     let together = value < 0.75 * median(&view.row(first))?;
     let found =
         value >= FIRST * usual && clear && together && agreeing as f64 >= AGREEING * others.len() as f64;
-    found.then(|| Doubt::FirstCpu { pair: view.pair(first, sibling), value, usual })
+    found.then(|| LintFinding::FirstCpu { pair: view.pair(first, sibling), value, usual })
 }
 
 /// Finds CPUs that are slower to near, most and far ones, so that no single cell decides. If all others are in one
 /// group, a small cluster next to a large one looks the same, and nothing is reported for CPUs that may form a group.
-pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
+pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<LintFinding> {
     if view.len() < MIN_CPUS_OF_ROWS {
         return None;
     }
@@ -221,7 +221,7 @@ pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option
         median_in_place(&mut pairs.iter().map(|pair| pair.2).collect::<Vec<f64>>())
     };
     let cpus = odd.iter().map(|&cpu| view.cpu(cpu)).collect();
-    Some(Doubt::OddCpu { cpus, value: middle(&with)?, usual: middle(&others)? })
+    Some(LintFinding::OddCpu { cpus, value: middle(&with)?, usual: middle(&others)? })
 }
 
 const MIN_CPUS_OF_A_MESH: usize = 6;
@@ -241,7 +241,7 @@ const OPEN: f64 = 0.5;
 const MIN_FAST: usize = 3;
 
 /// `structure` is inferred from the same numbers: moving threads leave none.
-pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
+pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option<LintFinding> {
     let n = view.len();
     // Equal cells have no structure that moving threads could hide.
     let is_told = |structure: &Structure| matches!(structure.shape, Shape::Grouped | Shape::Uniform { .. });
@@ -279,7 +279,7 @@ pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option
     }
     let no_cliques = fast_pairs.len() >= MIN_FAST && opened as f64 > OPEN * triples as f64;
     let spread = structure.and_then(Structure::scatter).unwrap_or(spread);
-    (no_cliques || fast_pairs.is_empty()).then_some(Doubt::Unpinned { predicted, spread, open })
+    (no_cliques || fast_pairs.is_empty()).then_some(LintFinding::Unpinned { predicted, spread, open })
 }
 
 /// Share of the variation of the cells that rows of similar CPUs predict: 1 − Σ|x − predicted| ÷ Σ|x − median|.
@@ -340,7 +340,7 @@ const MAX_DIRECTIONS: usize = 6;
 /// Finds rows, columns or blocks of cells that are copies, digit by digit, of cells at one offset. The probability of
 /// coincidence follows from the number of close cells with the same digits. In a file with both directions, each is a
 /// separate value, because the mean of a copied and a measured one is unique.
-pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
+pub(super) fn copied(view: &View<'_>) -> Option<LintFinding> {
     let n = view.len();
     let is_directed = !view.matrix.is_symmetric();
     let value = |row: usize, column: usize| match view.matrix.get(row, column) {
@@ -409,7 +409,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         })
         .collect();
     let (cells, of) = copies.into_iter().unzip();
-    Some(Doubt::Copied { cells, of })
+    Some(LintFinding::Copied { cells, of })
 }
 
 /// The largest connected patch of cells, by row and column; the diagonal does not separate it.

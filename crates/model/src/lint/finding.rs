@@ -1,4 +1,4 @@
-//! [`Doubt`]: a problem with the numbers of a matrix, and the cells that show it.
+//! [`LintFinding`]: a problem with the numbers of a matrix, and the cells that show it.
 
 use crate::infer::Suspect;
 use crate::{CpuId, CpuSet};
@@ -34,7 +34,7 @@ named! {
 
 /// A problem, with its evidence. Numbers are in the unit of the matrix.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Doubt {
+pub enum LintFinding {
     /// Latencies of 0.
     Zero {
         /// The cells.
@@ -136,40 +136,42 @@ pub enum Doubt {
     },
 }
 
-impl Doubt {
+impl LintFinding {
     /// The kind of the problem.
     pub fn kind(&self) -> Kind {
         match self {
-            Doubt::Zero { .. } | Doubt::TooFast { .. } | Doubt::TooSlow { .. } => Kind::Impossible,
-            Doubt::Missing { .. } => Kind::Missing,
-            Doubt::ClockComb { .. } => Kind::ClockComb,
-            Doubt::TaintedHome { .. } => Kind::TaintedHome,
-            Doubt::Asymmetry { .. } => Kind::Asymmetry,
-            Doubt::Unpinned { .. } => Kind::Unpinned,
-            Doubt::FirstCpu { .. } => Kind::FirstCpu,
-            Doubt::OddCpu { .. } => Kind::OddCpu,
-            Doubt::Copied { .. } => Kind::Copied,
-            Doubt::Contradictory { .. } => Kind::Contradictory,
-            Doubt::Unfit { .. } => Kind::Unfit,
+            LintFinding::Zero { .. } | LintFinding::TooFast { .. } | LintFinding::TooSlow { .. } => {
+                Kind::Impossible
+            }
+            LintFinding::Missing { .. } => Kind::Missing,
+            LintFinding::ClockComb { .. } => Kind::ClockComb,
+            LintFinding::TaintedHome { .. } => Kind::TaintedHome,
+            LintFinding::Asymmetry { .. } => Kind::Asymmetry,
+            LintFinding::Unpinned { .. } => Kind::Unpinned,
+            LintFinding::FirstCpu { .. } => Kind::FirstCpu,
+            LintFinding::OddCpu { .. } => Kind::OddCpu,
+            LintFinding::Copied { .. } => Kind::Copied,
+            LintFinding::Contradictory { .. } => Kind::Contradictory,
+            LintFinding::Unfit { .. } => Kind::Unfit,
         }
     }
 
     /// The pairs that show it; empty if it concerns the whole matrix or all pairs of CPUs.
     pub fn pairs(&self) -> Vec<[CpuId; 2]> {
         match self {
-            Doubt::Zero { cells }
-            | Doubt::TooFast { cells, .. }
-            | Doubt::TooSlow { cells, .. }
-            | Doubt::Missing { cells, .. }
-            | Doubt::Asymmetry { cells, .. }
-            | Doubt::Copied { cells, .. }
-            | Doubt::Unpinned { open: cells, .. } => cells.clone(),
-            Doubt::FirstCpu { pair, .. } => vec![*pair],
-            Doubt::Unfit { cells, .. } => cells.iter().map(|cell| cell.pair).collect(),
-            Doubt::ClockComb { .. }
-            | Doubt::TaintedHome { .. }
-            | Doubt::OddCpu { .. }
-            | Doubt::Contradictory { .. } => Vec::new(),
+            LintFinding::Zero { cells }
+            | LintFinding::TooFast { cells, .. }
+            | LintFinding::TooSlow { cells, .. }
+            | LintFinding::Missing { cells, .. }
+            | LintFinding::Asymmetry { cells, .. }
+            | LintFinding::Copied { cells, .. }
+            | LintFinding::Unpinned { open: cells, .. } => cells.clone(),
+            LintFinding::FirstCpu { pair, .. } => vec![*pair],
+            LintFinding::Unfit { cells, .. } => cells.iter().map(|cell| cell.pair).collect(),
+            LintFinding::ClockComb { .. }
+            | LintFinding::TaintedHome { .. }
+            | LintFinding::OddCpu { .. }
+            | LintFinding::Contradictory { .. } => Vec::new(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
 use coretalk_model::infer::{Observation, Shape, SuspectReason as Doubtful, infer, infer_of_step};
-use coretalk_model::lint::{Doubt, Kind, lint, step_of};
+use coretalk_model::lint::{Kind, LintFinding, lint, step_of};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ fn server(a: u32, b: u32) -> f64 {
 }
 
 fn kinds(matrix: &ImportedMatrix) -> Vec<Kind> {
-    lint(matrix).iter().map(Doubt::kind).collect()
+    lint(matrix).iter().map(LintFinding::kind).collect()
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn machines_of_many_kinds_are_clean() {
 }
 
 /// Doubts other than `Unfit`: a pair with another defect may not fit its group either, and `topology` reports that.
-fn doubts_of(matrix: &ImportedMatrix) -> Vec<Doubt> {
-    lint(matrix).into_iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. })).collect()
+fn doubts_of(matrix: &ImportedMatrix) -> Vec<LintFinding> {
+    lint(matrix).into_iter().filter(|doubt| !matches!(doubt, LintFinding::Unfit { .. })).collect()
 }
 
 #[test]
@@ -92,20 +92,22 @@ fn impossible_and_missing_cells_are_named() {
     });
     let doubts = doubts_of(&matrix);
     let pair = |a, b| vec![[CpuId(a), CpuId(b)]];
-    assert_eq!(doubts[0], Doubt::Zero { cells: pair(2, 5) });
-    assert!(matches!(&doubts[1], Doubt::TooFast { cells, .. } if *cells == pair(3, 7)), "{doubts:?}");
-    assert!(matches!(&doubts[2], Doubt::TooSlow { cells, .. } if *cells == pair(1, 9)), "{doubts:?}");
+    assert_eq!(doubts[0], LintFinding::Zero { cells: pair(2, 5) });
+    assert!(matches!(&doubts[1], LintFinding::TooFast { cells, .. } if *cells == pair(3, 7)), "{doubts:?}");
+    assert!(matches!(&doubts[2], LintFinding::TooSlow { cells, .. } if *cells == pair(1, 9)), "{doubts:?}");
     assert_eq!(doubts.len(), 3, "{doubts:?}");
     let cpus = (0..4).map(CpuId).collect();
     let holes = Matrix::symmetric(cpus, |row, _| (row != 2).then_some(40.0));
     let holes = read_matrices(write_c2c_csv(&holes).as_bytes()).unwrap().remove(0);
-    assert!(matches!(&doubts_of(&holes)[..], [Doubt::Missing { cells, of: 6 }] if cells.len() == 2));
+    assert!(matches!(&doubts_of(&holes)[..], [LintFinding::Missing { cells, of: 6 }] if cells.len() == 2));
 }
 
 #[test]
 fn a_coarse_clock_leaves_a_comb() {
     let matrix = file(32, |a, b| (server(a, b) / 5.2).round() * 5.2);
-    let [Doubt::ClockComb { step, .. }] = doubts_of(&matrix)[..] else { panic!("{:?}", doubts_of(&matrix)) };
+    let [LintFinding::ClockComb { step, .. }] = doubts_of(&matrix)[..] else {
+        panic!("{:?}", doubts_of(&matrix))
+    };
     assert!((step - 5.2).abs() < 0.1, "{step}");
 }
 
@@ -118,7 +120,7 @@ fn few_values_are_a_coarse_clock_and_one_disturbed_cell_is_none() {
             [15.6, 20.8][Key::of(&[13, u64::from(a)]).below(u64::from(b), 2) as usize]
         }
     };
-    let [Doubt::ClockComb { step, .. }] = doubts_of(&file(16, coarse))[..] else { panic!() };
+    let [LintFinding::ClockComb { step, .. }] = doubts_of(&file(16, coarse))[..] else { panic!() };
     assert!((step - 5.2).abs() < 1e-9, "{step}");
     let disturbed = file(24, |a, b| match (a, b) {
         (23, 1) => 850.0,
@@ -162,7 +164,7 @@ fn copied_columns_and_blocks_are_named() {
     let column = file(16, |a, b| server(as_3(a, b).max(as_3(b, a)), as_3(a, b).min(as_3(b, a))));
     let doubts = lint(&column);
     let found = doubts.iter().find_map(|doubt| match doubt {
-        Doubt::Copied { cells, of } => Some((cells.clone(), of.clone())),
+        LintFinding::Copied { cells, of } => Some((cells.clone(), of.clone())),
         _ => None,
     });
     let (cells, of) = found.unwrap_or_else(|| panic!("{doubts:?}"));
@@ -174,7 +176,7 @@ fn copied_columns_and_blocks_are_named() {
             |a, b| if a >= 8 && b >= 8 { 100.0 * noise(12, a - 8, b - 8) } else { 100.0 * noise(12, a, b) },
         );
     let doubts = lint(&block);
-    let [Doubt::Copied { cells, .. }] = &doubts[..] else { panic!("{doubts:?}") };
+    let [LintFinding::Copied { cells, .. }] = &doubts[..] else { panic!("{doubts:?}") };
     assert!(cells.len() == 28 && cells.iter().flatten().all(|cpu| cpu.0 >= 8), "{cells:?}");
 }
 
@@ -193,7 +195,7 @@ fn a_copy_in_one_direction_of_a_file_with_both_is_named() {
         directed(&|row, column| if row == 5 && column != 3 { once(3, column) } else { once(row, column) });
     let doubts = lint(&row);
     let found = doubts.iter().find_map(|doubt| match doubt {
-        Doubt::Copied { cells, of } => Some((cells, of)),
+        LintFinding::Copied { cells, of } => Some((cells, of)),
         _ => None,
     });
     let (cells, of) = found.unwrap_or_else(|| panic!("{doubts:?}"));
@@ -251,7 +253,7 @@ fn pairs_that_contradict_each_other_are_doubtful() {
     };
     let doubts = lint(&file(8, chained));
     let found = doubts.iter().find_map(|doubt| match doubt {
-        Doubt::Contradictory { pairs } => Some(*pairs),
+        LintFinding::Contradictory { pairs } => Some(*pairs),
         _ => None,
     });
     assert_eq!(found, Some(3), "{doubts:?}");
@@ -270,7 +272,7 @@ fn a_line_at_home_in_one_socket_taints_the_other() {
         }
     };
     let doubts = lint(&file(32, tainted));
-    let [Doubt::TaintedHome { clean, tainted, far }] = &doubts[..] else { panic!("{doubts:?}") };
+    let [LintFinding::TaintedHome { clean, tainted, far }] = &doubts[..] else { panic!("{doubts:?}") };
     assert_eq!((clean.to_string().as_str(), tainted.to_string().as_str()), ("0-7,16-23", "8-15,24-31"));
     assert!((far[0] - 105.0).abs() < 5.0 && (far[1] - 200.0).abs() < 8.0 && (far[2] - 200.0).abs() < 5.0);
 }
@@ -285,7 +287,7 @@ fn two_directions_that_differ_are_seen_and_rounding_is_not() {
     };
     let once = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
     assert!(
-        matches!(&doubts_of(&once)[..], [Doubt::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
+        matches!(&doubts_of(&once)[..], [LintFinding::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
         "{:?}",
         doubts_of(&once)
     );
@@ -305,7 +307,8 @@ fn threads_that_wander_show_no_structure() {
         level * noise(7, a, b)
     };
     let doubts = lint(&file(12, wandering));
-    let found = doubts.iter().any(|doubt| matches!(doubt, Doubt::Unpinned { open, .. } if !open.is_empty()));
+    let found =
+        doubts.iter().any(|doubt| matches!(doubt, LintFinding::Unpinned { open, .. } if !open.is_empty()));
     assert!(found, "{doubts:?}");
 }
 
@@ -335,11 +338,13 @@ fn pairs_that_are_called_alike_are_alike_but_for_few() {
 #[test]
 fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
     let first = file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) });
-    let [Doubt::FirstCpu { pair, .. }] = doubts_of(&first)[..] else { panic!("{:?}", doubts_of(&first)) };
+    let [LintFinding::FirstCpu { pair, .. }] = doubts_of(&first)[..] else {
+        panic!("{:?}", doubts_of(&first))
+    };
     assert_eq!(pair, [CpuId(0), CpuId(16)]);
     let disturbed = |a: u32, b: u32| if a == 6 || b == 6 { 300.0 } else { 110.0 * noise(8, a, b) };
     let doubts = doubts_of(&file(8, disturbed));
-    let [Doubt::OddCpu { cpus, .. }] = &doubts[..] else { panic!("{doubts:?}") };
+    let [LintFinding::OddCpu { cpus, .. }] = &doubts[..] else { panic!("{doubts:?}") };
     assert_eq!(cpus.to_string(), "6");
 }
 
@@ -436,9 +441,9 @@ fn what_is_doubted_is_what_is_inferred() {
             let Ok(structure) = infer_of_step(&observed, step_of(&doubts).unwrap_or(0.0)) else { continue };
             let inferred: Vec<_> = structure.unfit().map(|suspect| suspect.pair).collect();
             let unfit = doubts.iter().find(|doubt| doubt.kind() == Kind::Unfit);
-            assert_eq!(unfit.map_or_else(Vec::new, Doubt::pairs), inferred, "{name}");
+            assert_eq!(unfit.map_or_else(Vec::new, LintFinding::pairs), inferred, "{name}");
             for doubt in &doubts {
-                let Doubt::Unpinned { spread, .. } = doubt else { continue };
+                let LintFinding::Unpinned { spread, .. } = doubt else { continue };
                 assert!(structure.levels.is_empty(), "{name}: not pinned, and groups");
                 let scatter = structure.scatter().unwrap_or(*spread);
                 assert!((spread - scatter).abs() < 1e-12, "{name}: {spread} {scatter}");

@@ -4,7 +4,7 @@ use super::{Ci, ci, known};
 use crate::reasons::Worded;
 use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
-use coretalk_model::lint::Doubt;
+use coretalk_model::lint::LintFinding;
 use coretalk_model::run::RunReport;
 use coretalk_model::topology::{Domain, MemoryNode, Same};
 use coretalk_model::{CpuId, CpuLoss, CpuSet, Level, Topology};
@@ -197,7 +197,7 @@ pub struct StructureView<'a> {
     /// Tests of pairs for shared execution units.
     pub execution: &'a [ExecutionTest],
     /// Findings of `lint` in a matrix of another tool.
-    pub doubts: &'a [Doubt],
+    pub doubts: &'a [LintFinding],
 }
 
 /// Structure as reported by the system.
@@ -324,12 +324,12 @@ impl TopologyDoc {
 }
 
 impl DoubtDoc {
-    fn of(doubt: &Doubt) -> DoubtDoc {
+    fn of(doubt: &LintFinding) -> DoubtDoc {
         DoubtDoc {
             kind: doubt.kind().name(),
             pairs: doubt.pairs().iter().map(|pair| pair.map(|cpu| cpu.0)).collect(),
             step: match doubt {
-                Doubt::ClockComb { step, .. } => known(*step),
+                LintFinding::ClockComb { step, .. } => known(*step),
                 _ => None,
             },
         }

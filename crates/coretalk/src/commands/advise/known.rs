@@ -6,7 +6,7 @@ use crate::resolve::source::Source;
 use crate::run::short;
 use coretalk_model::infer::{Observation, Refusal, levels_changed, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
-use coretalk_model::lint::{Doubt, lint};
+use coretalk_model::lint::{LintFinding, lint};
 use coretalk_model::{CpuId, CpuLoss, Environment, Matrix, Picos, Topology};
 use coretalk_report::advice::Origin;
 
@@ -17,7 +17,7 @@ pub(super) struct Known {
     pub(super) reported: Option<Topology>,
     pub(super) observed: Matrix<Option<Observation>>,
     pub(super) execution: Vec<ExecutionTest>,
-    pub(super) doubts: Vec<Doubt>,
+    pub(super) doubts: Vec<LintFinding>,
     /// Set if the machine changed during the measurement.
     pub(super) moved: Option<Refusal>,
     pub(super) departed: Vec<CpuLoss>,
