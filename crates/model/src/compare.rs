@@ -28,7 +28,7 @@ pub use comparison::{
 };
 pub use judge::compare;
 pub use levels::{ALL, GroupLevel, Levels, ObservedLevel};
-pub use likeness::Doubt;
+pub use likeness::LevelMismatch;
 pub use of_matrix::{of_import, of_latency};
 pub use of_trials::{of_places, of_series};
 pub use overview::{GroupMedian, Overview, OverviewGroup, OverviewRow, overview};

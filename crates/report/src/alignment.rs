@@ -4,7 +4,9 @@ use super::compare::paths::median_source;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence};
 use crate::reasons::{Worded, unrecorded};
 use coretalk_model::CpuSet;
-use coretalk_model::compare::{Alignment, Comparison, Doubt, Letter, Levels, Likeness, Obstacle, Pairing};
+use coretalk_model::compare::{
+    Alignment, Comparison, Letter, LevelMismatch, Levels, Likeness, Obstacle, Pairing,
+};
 use std::collections::BTreeMap;
 
 /// What the shape of the levels cannot show.
@@ -26,7 +28,7 @@ pub fn pairing_words(
 }
 
 fn doubts_words(
-    doubts: &[Doubt],
+    doubts: &[LevelMismatch],
     alignment: &Alignment,
     comparison: &Comparison,
     called: &[String; 2],
@@ -44,7 +46,7 @@ fn doubts_words(
         .then(|| with_sides(said, called).with("all", Sentence::joined(all, "; ")).with("what", what))
 }
 
-fn doubt_words(doubt: &Doubt, comparison: &Comparison, [a, b]: &[String; 2]) -> Sentence {
+fn doubt_words(doubt: &LevelMismatch, comparison: &Comparison, [a, b]: &[String; 2]) -> Sentence {
     let level = match doubt.level.as_str() {
         "all" => "all pairs".into(),
         "across" => "pairs across all groups".into(),

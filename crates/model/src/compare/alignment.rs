@@ -7,7 +7,7 @@
 use super::likeness::Nest;
 use super::seen::{Numbering, ObservedStructure, cpus};
 use super::side::{described, pair_up};
-use super::{Doubt, Levels, ReadingKey, Side};
+use super::{LevelMismatch, Levels, ReadingKey, Side};
 use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Alignment {
     pairing: Pairing,
     levels: [Levels; 2],
-    doubts: Vec<Doubt>,
+    doubts: Vec<LevelMismatch>,
     is_forced: bool,
 }
 
@@ -76,7 +76,7 @@ pub enum Obstacle {
     /// Neither side shows groups, the pairs differ by more than noise, and their patterns differ.
     Patterns,
     /// Groups have the same shape, but nothing confirms the same meaning, and their times differ too much.
-    Meanings(Doubt),
+    Meanings(LevelMismatch),
     /// No groups can be inferred for A or B; `None` for a side whose groups can be inferred or that has no latencies.
     Unseen([Option<InferError>; 2]),
 }
@@ -103,13 +103,13 @@ impl Alignment {
     /// report or it does not divide the CPUs. In these cases, and for files, the latencies decide: the numbers match if
     /// both sides show the same groups under the same numbers, or, where neither shows groups, if all pairs are alike
     /// or resemble each other number by number. Otherwise, levels are compared that both systems report or whose groups
-    /// are nested in the same way. Levels with only the same shape must also have similar times: see [`Doubt`].
+    /// are nested in the same way. Levels with only the same shape must also have similar times: see [`LevelMismatch`].
     pub fn between(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::by_likeness(a, b);
         if alignment.is_known(a, b) {
             return alignment;
         }
-        let (doubts, plausible) = Doubt::between(a, b, &alignment.levels);
+        let (doubts, plausible) = LevelMismatch::between(a, b, &alignment.levels);
         let Some(doubt) = doubts.first().cloned() else { return alignment };
         let may_be_one = alignment.pairing == Pairing::Pairs && doubt.factor() <= MAX_OF_ONE_MACHINE;
         if may_be_one && is_one_machine(a, b, &alignment.levels[0]) {
@@ -141,7 +141,7 @@ impl Alignment {
     }
 
     /// Levels whose times differ too much, largest factor first. They are not compared unless the user insists.
-    pub fn doubts(&self) -> &[Doubt] {
+    pub fn doubts(&self) -> &[LevelMismatch] {
         &self.doubts
     }
 
@@ -150,7 +150,7 @@ impl Alignment {
         self.is_forced
     }
 
-    pub(super) fn doubts_of(&self, level: &str) -> Option<&Doubt> {
+    pub(super) fn doubts_of(&self, level: &str) -> Option<&LevelMismatch> {
         self.doubts.iter().find(|doubt| !self.is_forced && doubt.level == level)
     }
 

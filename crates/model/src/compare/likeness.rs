@@ -1,5 +1,5 @@
 //! Whether levels of the same shape have the same meaning: [`Nest`] describes how groups are nested, independent of CPU
-//! numbers; [`Doubt`] is a level whose times differ too much.
+//! numbers; [`LevelMismatch`] is a level whose times differ too much.
 //!
 //! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where neither systems
 //! nor tests nor the CPU model identify the groups, their times have to. Among the published matrices with groups of
@@ -18,7 +18,7 @@ const PLAUSIBLE: f64 = 4.0 / 3.0;
 
 /// A level with the same shape on both sides whose times differ too much to have the same meaning.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Doubt {
+pub struct LevelMismatch {
     /// Name of the dataset in the comparison.
     pub dataset: String,
     /// Name of the level, which is the same on both sides.
@@ -31,7 +31,7 @@ pub struct Doubt {
     pub unit: String,
 }
 
-impl Doubt {
+impl LevelMismatch {
     /// Ratio of the slower median to the faster one.
     pub fn factor(&self) -> f64 {
         (self.a / self.b).max(self.b / self.a)
@@ -39,7 +39,7 @@ impl Doubt {
 
     /// Compares levels of equal names that only their times can identify. Returns those that differ too much, largest
     /// factor first, and the number of plausible levels. There are no doubts where both sides state the same CPU model.
-    pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<Doubt>, usize) {
+    pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<LevelMismatch>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
         let pairs = pair_up(a, b).0.into_iter();
         let of_latency = |(left, right): &(&Dataset, &Dataset)| left.is_latency && right.is_latency;
@@ -47,10 +47,10 @@ impl Doubt {
         let mut of_right = medians(right, &levels[1]);
         let both = medians(left, &levels[0]).into_iter().filter_map(|(level, a)| {
             let b = of_right.remove(&level)?;
-            Some(Doubt { dataset: left.name.clone(), level, a, b, unit: left.unit.clone() })
+            Some(LevelMismatch { dataset: left.name.clone(), level, a, b, unit: left.unit.clone() })
         });
         let is_one_model = model(a).is_some() && model(a) == model(b);
-        let (mut doubts, plausible): (Vec<Doubt>, Vec<Doubt>) =
+        let (mut doubts, plausible): (Vec<LevelMismatch>, Vec<LevelMismatch>) =
             both.partition(|both| !is_one_model && both.factor() > PLAUSIBLE);
         doubts.sort_by(|x, y| y.factor().total_cmp(&x.factor()));
         (doubts, plausible.len())

@@ -1,7 +1,9 @@
 //! JSON pointers to the levels and pairs in the document of a comparison.
 
 use crate::blocks::value::Source;
-use coretalk_model::compare::{CellDifference, Comparison, DatasetComparison, Doubt, Letter, ReadingKey};
+use coretalk_model::compare::{
+    CellDifference, Comparison, DatasetComparison, Letter, LevelMismatch, ReadingKey,
+};
 
 /// The path of a row. The rows of a dataset are its levels, the levels of one side, and its pairs, in this order.
 pub(super) fn path(dataset: &DatasetComparison, comparison: &Comparison, row: usize) -> String {
@@ -26,7 +28,7 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
 }
 
 /// Source of the median of a doubtful level on one side.
-pub fn median_source(comparison: &Comparison, doubt: &Doubt, side: Letter) -> Source {
+pub fn median_source(comparison: &Comparison, doubt: &LevelMismatch, side: Letter) -> Source {
     let path_of = |dataset: &DatasetComparison| {
         let both = dataset.levels.iter().position(|of| of.level == doubt.level);
         let mut alone = (dataset.levels.len()..).zip(&dataset.alone);
@@ -64,7 +66,7 @@ mod tests {
         let comparison = Comparison { datasets, unmatched: Unmatched::default(), saturated: [0, 0] };
         let doubt = |dataset: &str| {
             let [dataset, level, unit] = [dataset, "group-1", "ns"].map(str::to_owned);
-            Doubt { dataset, level, a: 36.9, b: 18.5, unit }
+            LevelMismatch { dataset, level, a: 36.9, b: 18.5, unit }
         };
         let source = |dataset, side| median_source(&comparison, &doubt(dataset), side);
         assert_eq!(source("store", Letter::B), Source::Field("/differences/1/b".to_owned()));
