@@ -14,8 +14,8 @@ pub use analyse::{
     verdict_repetitions,
 };
 pub use comparison::{
-    Arm, COMMAND_METRICS, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Open, Outcome, PlaceResult,
-    Role, WAITED, effect,
+    Arm, COMMAND_METRICS, Comparison, Difference, Failed, Metric, OTHERS, Open, Outcome, PlaceResult,
+    PlacementConditions, Role, WAITED, effect,
 };
 pub use derive::{PresetError, cores_first, derive};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};

@@ -1,8 +1,8 @@
 //! Derives the result of a comparison from its runs, both for the stopping rule of a session and for stored runs.
 
 use super::comparison::{
-    Arm, Comparison, Difference, Doubt, Failed, Metric, OFTEN, OTHERS, Open, Outcome, PlaceResult, Role,
-    WAITED, effect,
+    Arm, Comparison, Difference, Failed, Metric, OFTEN, OTHERS, Open, Outcome, PlaceResult,
+    PlacementConditions, Role, WAITED, effect,
 };
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
@@ -284,11 +284,12 @@ fn outcome(
     }
 }
 
-/// Withholds a verdict that a disturbance could reverse: a placement might be faster by up to [`Doubt::foreign_share`]
+/// Withholds a verdict that a disturbance could reverse: a placement might be faster by up to [`PlacementConditions::foreign_share`]
 /// without it. A winner also needs medians that differ in the same direction, by at least the smallest effect.
-fn withheld(min_effect: f64, found: Comparison, doubts: &[Doubt]) -> Comparison {
+fn withheld(min_effect: f64, found: Comparison, doubts: &[PlacementConditions]) -> Comparison {
     let is_slowed = found.metric.is_slowed();
-    let foreign = |arm: usize| doubts.get(arm).filter(|_| is_slowed).map_or(0.0, Doubt::foreign_share);
+    let foreign =
+        |arm: usize| doubts.get(arm).filter(|_| is_slowed).map_or(0.0, PlacementConditions::foreign_share);
     let open = match found.outcome {
         Outcome::Winner { winner, .. } => {
             let others = || found.pairs.iter().filter(|pair| pair.a == winner || pair.b == winner);
@@ -327,7 +328,7 @@ fn reversed(share: Estimate) -> Estimate {
     Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
 }
 
-fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<Doubt> {
+fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<PlacementConditions> {
     let clocks: Vec<Option<f64>> =
         (0..settings.placements.len()).map(|number| core_ghz(record, settings.trial(work, number))).collect();
     let known: Vec<f64> = clocks.iter().flatten().copied().collect();
@@ -378,7 +379,7 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
         if split_states(&headline, STATES).len() > 1 {
             flags.set(Flag::Multimodal);
         }
-        Doubt {
+        PlacementConditions {
             work: settings.works[work].name.clone(),
             placement: placement.name.clone(),
             runs: passes.len() as u32,

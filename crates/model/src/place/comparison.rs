@@ -160,7 +160,7 @@ pub struct PlaceResult {
     /// By work in the requested order, the headline metric first.
     pub comparisons: Vec<Comparison>,
     /// Conditions by work and placement, in the requested order.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<PlacementConditions>,
     /// All planned runs were made, or the budget ended.
     pub complete: bool,
     /// The budget ended before the intervals reached the precision.
@@ -169,7 +169,7 @@ pub struct PlaceResult {
 
 /// Conditions and disturbances of the runs of one piece of work on one placement.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Doubt {
+pub struct PlacementConditions {
     /// The work.
     pub work: String,
     /// The placement.
@@ -200,7 +200,7 @@ pub struct Doubt {
     pub flags: Flags,
 }
 
-impl Doubt {
+impl PlacementConditions {
     /// Whether something other than the placement may have affected the runs. Clocks that differ between placements are
     /// a property of the placements.
     pub fn is_disturbed(&self) -> bool {

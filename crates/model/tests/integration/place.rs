@@ -1,8 +1,8 @@
 //! Comparisons of placements with known truth.
 
 use coretalk_model::place::{
-    Comparison, Doubt, Metric, Open, Outcome, PlaceSettings, Placement, WorkSettings, analyse_places, effect,
-    repetitions_due,
+    Comparison, Metric, Open, Outcome, PlaceSettings, Placement, PlacementConditions, WorkSettings,
+    analyse_places, effect, repetitions_due,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
@@ -185,7 +185,8 @@ fn what_others_take_beside_one_placement_is_its_doubt_and_its_alone() {
         });
         analyse_places(&settings, &record).doubts
     };
-    let both = |doubts: &[Doubt]| [0, 1].map(|number| doubts[number].flags.contains(Flag::Preempted));
+    let both =
+        |doubts: &[PlacementConditions]| [0, 1].map(|number| doubts[number].flags.contains(Flag::Preempted));
     // Another program on the same CPU: half of the time is waiting, half of the CPU is used by others.
     let doubts = flagged(Some(1.0), Some(1.0), 1);
     assert_eq!(both(&doubts), [true, false]);

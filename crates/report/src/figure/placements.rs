@@ -6,7 +6,7 @@ use crate::fmt::digits::axis;
 use crate::picture::Picture;
 use crate::place::{Numbered, difference_words};
 use crate::text::plain;
-use coretalk_model::place::{Arm, Doubt, Outcome};
+use coretalk_model::place::{Arm, Outcome, PlacementConditions};
 use coretalk_model::quantity::Better;
 use coretalk_model::run::PlaceReport;
 
@@ -21,7 +21,7 @@ pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<P
     let metric = &comparison.metric;
     let is_disturbed = |arm: &Arm| {
         let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == comparison.work);
-        doubts.filter(|doubt| doubt.placement == arm.placement.name).any(Doubt::is_disturbed)
+        doubts.filter(|doubt| doubt.placement == arm.placement.name).any(PlacementConditions::is_disturbed)
     };
     let row = |(index, arm): (usize, &Arm)| {
         let median = arm.median.map(|median| median.point);

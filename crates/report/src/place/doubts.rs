@@ -5,11 +5,11 @@ use crate::blocks::Block;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::text::{cut, plain};
 use coretalk_model::Flag;
-use coretalk_model::place::{COMMAND, Doubt, Failed};
+use coretalk_model::place::{COMMAND, Failed, PlacementConditions};
 use coretalk_model::quantity::Unit;
 use coretalk_model::run::PlaceReport;
 
-pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &Doubt) -> Vec<Block<'a>> {
+pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &PlacementConditions) -> Vec<Block<'a>> {
     let value = |field, number| DisplayValue::bare(number, of_doubt(place, doubt, field));
     let share = |field, of: Option<f64>| {
         of.map_or(Arg::from("some"), |of| value(field, Number::Point(of)).in_unit(Unit::Share).into())
@@ -86,7 +86,7 @@ pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &Doubt) -> Vec<Block<'a>> {
 const SHOWN_LINES: usize = 20;
 
 /// The output of the last failed run: shown on the user's own terminal, but in no report.
-pub(super) fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
+pub(super) fn streams(doubt: &PlacementConditions) -> Vec<Block<'_>> {
     let Some(failed) = &doubt.failed else { return Vec::new() };
     let mut blocks = Vec::new();
     for (stream, text) in [("standard error", &failed.stderr), ("standard output", &failed.stdout)] {

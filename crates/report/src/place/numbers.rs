@@ -4,7 +4,7 @@ use crate::blocks::Cell;
 use crate::blocks::value::{
     DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source, pointer,
 };
-use coretalk_model::place::{Comparison, Doubt, Outcome};
+use coretalk_model::place::{Comparison, Outcome, PlacementConditions};
 use coretalk_model::quantity::Unit;
 use coretalk_model::run::PlaceReport;
 use coretalk_model::stats::Estimate;
@@ -129,7 +129,7 @@ impl<'a> Numbered<'a> {
 }
 
 /// The field of the placement that a doubt is about, in the first comparison of the piece of work.
-pub(super) fn of_doubt(place: &PlaceReport, doubt: &Doubt, field: &str) -> Source {
+pub(super) fn of_doubt(place: &PlaceReport, doubt: &PlacementConditions, field: &str) -> Source {
     let of_work = Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == doubt.work);
     let arm =
         |of: &Numbered<'_>| of.comparison.arms.iter().position(|arm| arm.placement.name == doubt.placement);
