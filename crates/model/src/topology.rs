@@ -3,7 +3,7 @@
 mod beside;
 mod scope;
 
-pub use beside::{Beside, MemoryNode, Same, with_shared_l2};
+pub use beside::{Beside, CacheSize, MemoryNode, Same, with_shared_l2};
 pub use scope::Scope;
 
 use crate::{CpuId, CpuSet};

@@ -9,8 +9,8 @@ use crate::blocks::{Cell, Drawing, DrawnNumber, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use digits::{
-    as_in_file, bytes, chosen_rate, chosen_time, duration, figure, fixed, grouped, million, ns, of_any_size,
-    p_value, percent, plus_minus, short_ns, signed_percent,
+    as_in_file, binary_bytes, bytes, chosen_rate, chosen_time, duration, figure, fixed, grouped, million, ns,
+    of_any_size, p_value, percent, plus_minus, short_ns, signed_percent,
 };
 
 /// A number with its interval, and with its unit unless the column states it.
@@ -29,6 +29,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
             _ => (ns(*count as f64 / 1e6), "M"),
         },
         (Number::Count(count), DisplayUnit::Own(Unit::Bytes)) => (bytes(*count), ""),
+        (Number::Count(count), DisplayUnit::BinaryBytes) => (binary_bytes(*count), ""),
         (Number::Count(count), _) => (grouped(*count), ""),
         (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
         (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => (ns(of.reach() / divisor), ""),
@@ -67,7 +68,9 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Point(number) | Number::Estimate(Estimate { point: number, .. }), unit) => match unit {
             DisplayUnit::AsInFile(decimals) => (as_in_file(*number, *decimals), ""),
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
-            DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter => (ns(*number), ""),
+            DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter | DisplayUnit::BinaryBytes => {
+                (ns(*number), "")
+            }
             DisplayUnit::Millions => (million(*number), ""),
             DisplayUnit::Figure => (figure(*number), ""),
             DisplayUnit::Decimals(decimals) => (fixed(*number, *decimals), ""),

@@ -1,14 +1,15 @@
 //! The screen of `topology`: nested boxes of the reported structure. Levels that are not reported have no boxes.
 
+use super::fmt::digits::binary_bytes;
 use super::lists::{cpus, enumerated, lists};
 use super::scope::level_words;
 use super::text::{columns, left, plain};
 use super::words::size;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::OtherCpus;
 use coretalk_model::quantity::Unit;
-use coretalk_model::topology::{MemoryNode, Same};
+use coretalk_model::topology::{CacheSize, MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -59,6 +60,9 @@ fn remarks(topology: &Topology) -> Vec<Sentence> {
         sentences.push(Sentence::new("Kind of core not reported: {cpus}.").with("cpus", cpus(&unclassified)));
     }
     if let Some(beside) = topology.beside() {
+        let caches: Vec<Sentence> = beside.caches.iter().enumerate().map(cache_words).collect();
+        let said = Sentence::new("Caches: {caches}.");
+        sentences.extend((!caches.is_empty()).then(|| said.with("caches", Sentence::joined(caches, ", "))));
         sentences.extend(beside.memory_nodes.iter().enumerate().map(|(at, node)| memory_words(at, node)));
         let same = beside.same.iter().map(|(level, same)| same_words(topology, *level, *same));
         let said = Sentence::new("Reported, but no separate level: {levels}.");
@@ -125,6 +129,17 @@ fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
     bytes.into_iter().fold(said, |said, bytes| said.with("bytes", bytes))
 }
 
+/// The caches of one level and size: `8 × L1d of 48 KiB`.
+fn cache_words((at, cache): (usize, &CacheSize)) -> Sentence {
+    let field = |path: &str, number: u64| {
+        DisplayValue::field(pointer!("/topology/reported/caches/{at}/{path}"), Number::Count(number))
+    };
+    Sentence::new("{number} × {name} of {size}")
+        .with("number", field("groups", cache.groups.len() as u64))
+        .with_name("name", &cache.name)
+        .with("size", DisplayValue { unit: DisplayUnit::BinaryBytes, ..field("bytes", cache.bytes) })
+}
+
 fn same_words(topology: &Topology, level: Level, same: Same) -> Sentence {
     match same {
         Same::Machine => Sentence::new("one {level} contains all CPUs").with("level", level_words(level, 1)),
@@ -183,7 +198,7 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
     let alone: CpuSet = cpus.iter().filter(|cpu| !boxed.contains_key(cpu)).collect();
     tops.sort_by_key(|(top, _)| top[0].cpus.first());
     let draw = |(top, inner): &(Vec<&Domain>, Vec<&Domain>)| {
-        let names: Vec<String> = top.iter().map(|group| box_name(group)).collect();
+        let names: Vec<String> = top.iter().map(|group| box_name(topology, group)).collect();
         let members = &top[0].cpus;
         let body = boxes(topology, members, inner, width.saturating_sub(4).max(12));
         (format!("{} · {members}", names.join(" = ")), body)
@@ -203,9 +218,16 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
     }
 }
 
-fn box_name(domain: &Domain) -> String {
-    let number = domain.os_id.map_or(String::new(), |id| format!(" {id}"));
-    format!("{}{number}", level_words(domain.level, 1))
+/// The name of a group, with the size of the cache that its CPUs share: `L3 0 (32 MiB)`.
+fn box_name(topology: &Topology, domain: &Domain) -> String {
+    let is_cache = matches!(domain.level, Level::L2 | Level::Cluster | Level::L3);
+    let is_its = |cache: &&CacheSize| {
+        cache.groups.iter().any(|cpus| cpus.intersection(topology.cpus()) == domain.cpus)
+    };
+    let cache = topology.beside().and_then(|beside| beside.caches.iter().rev().find(is_its));
+    let size = cache.filter(|_| is_cache).map(|cache| format!("({})", binary_bytes(cache.bytes)));
+    let name = [level_words(domain.level, 1).to_owned()].into_iter();
+    name.chain(domain.os_id.map(|id| id.to_string())).chain(size).collect::<Vec<_>>().join(" ")
 }
 
 /// Maximum number of boxes drawn inside another: all up to 256 CPUs, and enough to show the pattern on larger ones.

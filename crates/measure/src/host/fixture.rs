@@ -115,6 +115,10 @@ impl Tree {
                     .unwrap();
             }
         }
+        for cache in topology.beside().iter().flat_map(|beside| &beside.caches) {
+            let groups: Vec<String> = cache.groups.iter().map(ToString::to_string).collect();
+            writeln!(text, "{} {}: {}", cache.name, cache.bytes, groups.join(" ")).unwrap();
+        }
         for class in topology.classes() {
             let members: coretalk_model::CpuSet =
                 topology.cpus().iter().filter(|&cpu| topology.class_of(cpu) == Some(class)).collect();

@@ -108,8 +108,9 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     {
         same.insert(Level::Node, Same::Machine);
     }
-    let beside = Beside { same, memory_nodes: without_cpus(root, &nodes) };
+    let beside = Beside { same, memory_nodes: without_cpus(root, &nodes), caches: Vec::new() };
     let classes = class::core_classes(root, &cpus, &caches)?;
+    let beside = Beside { caches: caches.sizes, ..beside };
     Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
 }
 

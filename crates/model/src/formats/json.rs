@@ -142,8 +142,8 @@ fn reported(document: &Value) -> Option<Topology> {
             distances,
         })
     });
-    let beside =
-        document["same"].is_array().then(|| Beside { same: same.collect(), memory_nodes: memory.collect() });
+    let beside = || Beside { same: same.collect(), memory_nodes: memory.collect(), caches: Vec::new() };
+    let beside = document["same"].is_array().then(beside);
     let cpus = domains.iter().fold(CpuSet::new(), |all, domain| all.union(&domain.cpus));
     (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(beside))
 }

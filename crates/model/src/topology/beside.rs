@@ -1,7 +1,7 @@
 //! [`Beside`]: reported facts about a machine that are not groups of CPUs. Also the nesting of levels.
 
 use super::{Domain, Level};
-use crate::CpuId;
+use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// Reported facts that no group of CPUs can represent.
@@ -12,6 +12,21 @@ pub struct Beside {
     pub same: BTreeMap<Level, Same>,
     /// NUMA nodes without CPUs of their own, by number: memory expanders, high-bandwidth and persistent memory.
     pub memory_nodes: Vec<MemoryNode>,
+    /// Caches whose size is reported, innermost first, without those of instructions; empty if unknown.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub caches: Vec<CacheSize>,
+}
+
+/// The caches of one level and size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CacheSize {
+    /// `L1d`, `L2`, `L3` …
+    pub name: String,
+    /// Size of one cache.
+    pub bytes: u64,
+    /// The CPUs that share each cache, by lowest CPU.
+    pub groups: Vec<CpuSet>,
 }
 
 /// The existing groups that equal those of a redundant reported level.

@@ -82,6 +82,8 @@ pub enum DisplayUnit {
     Own(Unit),
     /// Millions per second; the column header or the text above states the unit. Small numbers have three digits.
     Millions,
+    /// Bytes in binary units, as cache sizes are written: `48 KiB`.
+    BinaryBytes,
     /// No unit; the number has this many decimals. Zero is `0`, and a value too small for the decimals is `<0.01`.
     Decimals(usize),
     /// No unit; the number has as many decimals as in the file it comes from.

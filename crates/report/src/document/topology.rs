@@ -6,7 +6,7 @@ use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, 
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::lint::LintFinding;
 use coretalk_model::run::RunReport;
-use coretalk_model::topology::{Domain, MemoryNode, Same};
+use coretalk_model::topology::{CacheSize, Domain, MemoryNode, Same};
 use coretalk_model::{CpuId, CpuLoss, CpuSet, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -213,6 +213,8 @@ pub struct ReportedDoc {
     crossing: Vec<CrossingDoc>,
     /// NUMA nodes without CPUs of their own, by number; null if unknown.
     memory_nodes: Option<Vec<MemoryNodeDoc>>,
+    /// Sizes of caches, innermost first, without those of instructions; null if unknown.
+    caches: Option<Vec<CacheDoc>>,
     /// Kinds of cores, slowest first; empty if there is only one.
     classes: Vec<ClassDoc>,
     /// CPUs without a reported kind while others have one, as a CPU list.
@@ -260,6 +262,17 @@ pub struct DistanceDoc {
     from: u32,
     /// Distance reported by the firmware: 10 is a node's own memory.
     distance: u32,
+}
+
+/// The caches of one level and size.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CacheDoc {
+    /// `L1d`, `L2`, `L3` …
+    name: String,
+    /// Size of one cache.
+    bytes: u64,
+    /// The CPUs that share each cache, as CPU lists, by lowest CPU.
+    groups: Vec<String>,
 }
 
 /// A kind of cores.
@@ -388,6 +401,9 @@ impl ReportedDoc {
             not_reported: topology.unreported().map(names),
             crossing: topology.crossing().into_iter().map(CrossingDoc::of).collect(),
             memory_nodes: beside.map(|beside| beside.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
+            caches: beside
+                .filter(|beside| !beside.caches.is_empty())
+                .map(|beside| beside.caches.iter().map(CacheDoc::of).collect()),
             classes: classes.collect(),
             unclassified: topology.unclassified().to_string(),
         }
@@ -407,6 +423,13 @@ impl MemoryNodeDoc {
     fn of(node: &MemoryNode) -> MemoryNodeDoc {
         let distances = node.distances.iter().map(|&(from, distance)| DistanceDoc { from, distance });
         MemoryNodeDoc { node: node.number, memory_bytes: node.memory_bytes, distances: distances.collect() }
+    }
+}
+
+impl CacheDoc {
+    fn of(cache: &CacheSize) -> CacheDoc {
+        let groups = cache.groups.iter().map(ToString::to_string).collect();
+        CacheDoc { name: cache.name.clone(), bytes: cache.bytes, groups }
     }
 }
 

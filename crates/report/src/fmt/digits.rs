@@ -272,6 +272,12 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
+/// A size in binary units, with at most two decimals: `48 KiB`, `1.25 MiB`.
+pub fn binary_bytes(bytes: u64) -> String {
+    let (size, unit) = if bytes < 1 << 20 { (1024.0, "KiB") } else { (1_048_576.0, "MiB") };
+    format!("{} {unit}", (bytes as f64 / size * 100.0).round() / 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,6 +286,7 @@ mod tests {
     fn numbers_read_as_people_write_them() {
         assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
         assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
+        assert_eq!([48, 1280, 32_768].map(|kib| binary_bytes(kib << 10)), ["48 KiB", "1.25 MiB", "32 MiB"]);
         assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
         assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
         assert_eq!(

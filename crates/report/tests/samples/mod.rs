@@ -6,7 +6,7 @@
 use coretalk_model::latency::*;
 use coretalk_model::run::{LatencyReport, RunHeader, RunReport};
 use coretalk_model::stats::Estimate;
-use coretalk_model::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
+use coretalk_model::topology::{Beside, CacheSize, CoreClass, Domain, MemoryNode, Same};
 use coretalk_model::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -260,7 +260,13 @@ pub fn nested() -> Topology {
         memory(2, None, vec![(0, 17), (3, 28)]),
         memory(4, Some(0), vec![]),
     ];
-    let beside = Beside { same: same.into(), memory_nodes };
+    let cache = |name: &str, kib: u64, width: u32| CacheSize {
+        name: name.into(),
+        bytes: kib << 10,
+        groups: (0..8 / width).map(|at| (width * at..width * (at + 1)).map(CpuId).collect()).collect(),
+    };
+    let caches = vec![cache("L1d", 48, 1), cache("L2", 1280, 2), cache("L3", 36_864, 8)];
+    let beside = Beside { same: same.into(), memory_nodes, caches };
     Topology::new((0..8).map(CpuId).collect(), domains, BTreeMap::new()).with(Some(beside))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
-use coretalk_model::topology::{Beside, MemoryNode, Same};
+use coretalk_model::topology::{Beside, CacheSize, MemoryNode, Same};
 use coretalk_model::{
     ClockFacts, CoreClass, CpuId, CpuSet, DoctorFinding, Domain, Environment, Level, Topology, Verdict,
     excerpt,
@@ -153,12 +153,14 @@ pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
     findings.collect()
 }
 
-/// Either both are present or neither: files older than schema 4 lack them.
+/// `same` and `memory_nodes` are both present or neither: files older than schema 4 lack them.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct BesideRow {
     same: Option<BTreeMap<String, String>>,
     memory_nodes: Option<Vec<MemoryRow>>,
+    /// Absent if unknown.
+    caches: Option<Vec<CacheRow>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -168,6 +170,13 @@ struct MemoryRow {
     memory_bytes: Option<u64>,
     /// Pairs of node and distance from `node` to it.
     distances: Vec<(u32, u32)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CacheRow {
+    name: String,
+    bytes: u64,
+    groups: Vec<String>,
 }
 
 pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<()> {
@@ -188,7 +197,16 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
         memory_bytes,
         distances,
     });
-    let row = BesideRow { same: Some(same.collect()), memory_nodes: Some(memory.collect()) };
+    let caches = beside.caches.iter().cloned().map(|CacheSize { name, bytes, groups }| CacheRow {
+        name,
+        bytes,
+        groups: groups.iter().map(ToString::to_string).collect(),
+    });
+    let row = BesideRow {
+        same: Some(same.collect()),
+        memory_nodes: Some(memory.collect()),
+        caches: (!beside.caches.is_empty()).then(|| caches.collect()),
+    };
     write_keys(db, "beside", &row)
 }
 
@@ -213,22 +231,29 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     }
     let mut select = db.prepare("SELECT level, cpus, os_id FROM domains ORDER BY domain")?;
     let mut words = 0;
-    let domains = select.query_map([], |row| {
-        let (level, cpus): (String, String) = (row.get(0)?, row.get(1)?);
+    let mut group = |cpus: &str| {
         let cpus: CpuSet =
             cpus.parse().map_err(|error| conversion(1, format!("the CPUs of a level: {error}")))?;
         words += cpus.words().len();
         if words > MAX_WORDS {
             return Err(conversion(1, "its groups name more CPUs than those of any machine"));
         }
-        Ok(Domain { level: named(&Level::ALL, Level::name, &level)?, cpus, os_id: row.get(2)? })
+        Ok(cpus)
+    };
+    let domains = select.query_map([], |row| {
+        let (level, cpus): (String, String) = (row.get(0)?, row.get(1)?);
+        let level = named(&Level::ALL, Level::name, &level)?;
+        Ok(Domain { level, cpus: group(&cpus)?, os_id: row.get(2)? })
     })?;
     let domains = domains.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(Topology::new(cpus, domains, classes).with(read_beside(db)?))
+    Ok(Topology::new(cpus, domains, classes).with(read_beside(db, group)?))
 }
 
-fn read_beside(db: &Connection) -> rusqlite::Result<Option<Beside>> {
-    let BesideRow { same: Some(same), memory_nodes: Some(memory) } = read_keys(db, "beside")? else {
+fn read_beside(
+    db: &Connection,
+    mut group: impl FnMut(&str) -> rusqlite::Result<CpuSet>,
+) -> rusqlite::Result<Option<Beside>> {
+    let BesideRow { same: Some(same), memory_nodes: Some(memory), caches } = read_keys(db, "beside")? else {
         return Ok(None);
     };
     let same = same.into_iter().map(|(level, same)| {
@@ -238,8 +263,13 @@ fn read_beside(db: &Connection) -> rusqlite::Result<Option<Beside>> {
     });
     let node =
         |MemoryRow { node: number, memory_bytes, distances }| MemoryNode { number, memory_bytes, distances };
+    let mut cache = |CacheRow { name, bytes, groups }| {
+        let groups = groups.iter().map(|cpus: &String| group(cpus)).collect::<rusqlite::Result<_>>()?;
+        Ok(CacheSize { name, bytes, groups })
+    };
     Ok(Some(Beside {
         same: same.collect::<rusqlite::Result<_>>()?,
         memory_nodes: memory.into_iter().map(node).collect(),
+        caches: caches.into_iter().flatten().map(&mut cache).collect::<rusqlite::Result<_>>()?,
     }))
 }

@@ -77,6 +77,11 @@ fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
         ]
         .into(),
         memory_nodes: vec![memory(4, Some(1 << 40), vec![(0, 14), (1, 24)]), memory(7, None, vec![])],
+        caches: vec![topology::CacheSize {
+            name: "L1d".into(),
+            bytes: 48 << 10,
+            groups: ["0", "1"].map(|cpus| cpus.parse().unwrap()).to_vec(),
+        }],
     };
     sample.topology =
         Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(beside));

@@ -1,16 +1,21 @@
-//! [`Caches`]: the unified caches of every CPU and the CPUs that share them.
+//! [`Caches`]: the unified caches of every CPU, the CPUs that share them, and the sizes of caches.
 
 use super::{CPU, list_in_reach};
 use crate::host::root::{ReadError, SystemRoot};
+use coretalk_model::topology::CacheSize;
 use coretalk_model::{CpuId, CpuSet, Domain, Level};
 use std::collections::BTreeMap;
 
 pub struct Caches {
     of: BTreeMap<CpuId, Vec<Cache>>,
+    /// See [`coretalk_model::topology::Beside::caches`].
+    pub sizes: Vec<CacheSize>,
 }
 
 struct Cache {
     level: u32,
+    is_unified: bool,
+    bytes: Option<u64>,
     cpus: CpuSet,
     id: Option<u32>,
 }
@@ -19,16 +24,25 @@ impl Caches {
     /// Reads `cpu*/cache`. Fails for an invalid CPU list.
     pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Result<Caches, ReadError> {
         let mut of = BTreeMap::new();
+        let mut sizes: BTreeMap<_, Vec<CpuSet>> = BTreeMap::new();
         for cpu in cpus.iter() {
             let directory = format!("{CPU}/cpu{cpu}/cache");
             let mut unified = Vec::new();
             for index in root.numbered(&directory, "index") {
-                unified.extend(read_unified(root, &format!("{directory}/index{index}"), cpu, cpus)?);
+                let Some(cache) = read_cache(root, &format!("{directory}/index{index}"), cpu, cpus)? else {
+                    continue;
+                };
+                if let Some(bytes) = cache.bytes.filter(|_| cache.cpus.first() == Some(cpu)) {
+                    let name = format!("L{}{}", cache.level, if cache.is_unified { "" } else { "d" });
+                    sizes.entry((name, bytes)).or_default().push(cache.cpus.clone());
+                }
+                unified.extend(cache.is_unified.then_some(cache));
             }
             unified.sort_by_key(|cache| cache.level);
             of.insert(cpu, unified);
         }
-        Ok(Caches { of })
+        let size = |((name, bytes), groups)| CacheSize { name, bytes, groups };
+        Ok(Caches { of, sizes: sizes.into_iter().map(size).collect() })
     }
 
     /// The last-level caches, as [`super::read_topology`] defines them.
@@ -80,17 +94,23 @@ impl DomainSet {
     }
 }
 
-fn read_unified(
+/// Reads one cache; `None` for a cache of instructions, or without level or CPUs.
+fn read_cache(
     root: &SystemRoot,
     directory: &str,
     cpu: CpuId,
     online: &CpuSet,
 ) -> Result<Option<Cache>, ReadError> {
-    if root.peek(&format!("{directory}/type")).as_deref() != Some("Unified") {
-        return Ok(None);
-    }
+    let is_unified = match root.peek(&format!("{directory}/type")).as_deref() {
+        Some("Unified") => true,
+        Some("Data") => false,
+        _ => return Ok(None),
+    };
     let Some(level) = root.number(&format!("{directory}/level")) else { return Ok(None) };
     let Some(cpus) = list_in_reach(root, &format!("{directory}/shared_cpu_list"))? else { return Ok(None) };
     let id = root.number(&format!("{directory}/id"));
-    Ok(cpus.contains(cpu).then(|| Cache { level, cpus: cpus.intersection(online), id }))
+    // `32K`; some firmware reports `0K`.
+    let kib = root.peek(&format!("{directory}/size")).and_then(|size| size.strip_suffix('K')?.parse().ok());
+    let bytes = kib.filter(|&kib| kib > 0).and_then(|kib: u64| kib.checked_mul(1024));
+    Ok(cpus.contains(cpu).then(|| Cache { level, is_unified, bytes, cpus: cpus.intersection(online), id }))
 }

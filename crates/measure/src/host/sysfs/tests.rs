@@ -29,6 +29,11 @@ fn a_guest_of_two_cpus_is_read_as_it_reports_itself() {
         .caches(1, "Data", &["0", "1"])
         .caches(2, "Unified", &["0", "1"])
         .caches(3, "Unified", &["0-1"])
+        .caches(1, "Instruction", &["0", "1"])
+        .each("0-1", "cache/index0/size", "48K")
+        .each("0-1", "cache/index1/size", "32K")
+        .each("0-1", "cache/index2/size", "0K")
+        .each("0-1", "cache/index3/size", "32768K")
         .nodes(&[(0, "0-1")]);
     check(
         guest,
@@ -37,7 +42,9 @@ fn a_guest_of_two_cpus_is_read_as_it_reports_itself() {
         l3 0:0,1
         package 0:0,1
         die as package
-        node as machine",
+        node as machine
+        L1d 49152: 0 1
+        L3 33554432: 0,1",
     );
 }
 
