@@ -261,7 +261,23 @@ try {
   check('a line for what was found leads', await waited.run("document.querySelectorAll('header .tiles dt').length > 0"));
   quiet(waited, 'waited');
 
-  for (const [name, page] of Object.entries({ square, woken, desk, evil, large, some, two, changed, pair, spectra, waited })) {
+  // The parts of many probes are folded; a link unfolds one, and print shows all.
+  tool('suite', '--machine', 'sim:laptop-smt', '--cpus', '0,1,4', '--seed', '1', '--budget', '10s', '--name', 'suite', '-q');
+  const suite = await browser.open(report('suite.html', 'suite'));
+  const tall = () => suite.run('document.documentElement.scrollHeight');
+  const folded = await tall();
+  const height = (id) => suite.run(`document.getElementById('${id}').getBoundingClientRect().height`);
+  await suite.send('Emulation.setEmulatedMedia', { media: 'print' });
+  check('print unfolds', [await height('found-queue') > 20, await height('distributions-wait') > 100], [true, true]);
+  await suite.send('Emulation.setEmulatedMedia', { media: '' });
+  await suite.run("document.querySelector('a[href=\"#found-wait\"]').click()");
+  await settled(suite);
+  check('a link unfolds', await suite.run("[...document.querySelectorAll('details[open]')].map((part) => part.querySelector('h3').textContent)"), ['wait']);
+  await suite.run("document.querySelectorAll('details').forEach((part) => { part.open = true; })");
+  check('a folded page is a third as tall', folded * 3 < await tall());
+  quiet(suite, 'suite');
+
+  for (const [name, page] of Object.entries({ suite, square, woken, desk, evil, large, some, two, changed, pair, spectra, waited })) {
     // What lies behind other pages is not drawn.
     await page.send('Page.bringToFront');
     await sized(page, 390);
@@ -272,7 +288,7 @@ try {
 
   if (axe && existsSync(axe)) {
     const source = readFileSync(axe, 'utf8');
-    for (const [name, page] of Object.entries({ desk, large, two, changed, pair, some, spectra, square, waited })) {
+    for (const [name, page] of Object.entries({ suite, desk, large, two, changed, pair, some, spectra, square, waited })) {
       for (const dark of [false, true]) {
         await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
         await page.run(source);

@@ -21,6 +21,22 @@ pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
     part("wide", wide) + &part("narrow", narrow)
 }
 
+/// Maximum number of probes whose parts a section shows open.
+const MAX_OPEN: usize = 2;
+
+/// The part of one of `probes` probes in a section. A part of many is folded and leaves its summary visible.
+pub(super) fn part(probe: &str, place: &str, summary: &str, body: &str, probes: usize) -> String {
+    let name = escaped(probe);
+    if probes <= MAX_OPEN {
+        return format!("<h3 id=\"{place}-{name}\">{name}</h3>\n{body}");
+    }
+    // The id is inside, so that a link to it unfolds the part.
+    let summary =
+        ["<details class=\"part\"><summary><h3>", &name, "</h3> ", &escaped(summary), "</summary>\n"];
+    let inside = ["<div id=\"", place, "-", &name, "\">\n", body, "</div></details>\n"];
+    summary.concat() + &inside.concat()
+}
+
 /// Number and machine of the run of a part, if there are several runs.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;
 

@@ -2,8 +2,8 @@
 
 use super::escape::escaped;
 use super::lead::lead;
-use super::machine::findings;
-use super::section::{Of, SUMMARY, Section, figures};
+use super::machine;
+use super::section::{Of, SUMMARY, Section, figures, part};
 use super::series;
 use crate::blocks::Block;
 use crate::figure::{batches, ladder, load, multiples, placements, queue, sides, sweep, timeline};
@@ -11,7 +11,7 @@ use crate::fmt::digits::{count, duration, grouped, ns, plus_minus};
 use crate::imported::ImportedFile;
 use crate::input::ReportInput;
 use crate::render::html;
-use crate::{answer, execution, place, saved, screen, states, structure, words};
+use crate::{answer, execution, findings, fmt, place, saved, screen, states, structure, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
 use coretalk_model::run::{LatencyReport, RunReport};
@@ -115,7 +115,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     body.push_str(&html::blocks(&found));
     if report.doctor.iter().any(|finding| finding.verdict >= Verdict::Warn) {
         body.push_str("<h3>Doubts about the machine</h3>\n");
-        body.push_str(&findings(report, Verdict::Warn));
+        body.push_str(&machine::findings(report, Verdict::Warn));
     }
     body
 }
@@ -134,7 +134,10 @@ fn found_body(input: &ReportInput<'_>) -> String {
             let mut found = crate::series::found_on_a_page(report, series, name);
             // The page has figures instead of character drawings.
             found.retain(|block| !matches!(block, Block::Drawing(_)));
-            format!("<h3 id=\"found-{0}\">{0}</h3>\n{1}", escaped(name), html::blocks(&found))
+            let answer = findings::of_probe(report, series, name);
+            let answer = answer.and_then(|found| findings::sentence(report, &found));
+            let summary = answer.as_ref().map(fmt::sentence).unwrap_or_default();
+            part(name, "found", &summary, &html::blocks(&found), series.settings.probes.len())
         })
         .collect::<String>();
     let sweeps = figures(|width| sweep::charts(report, [width, 340.0]));

@@ -1,7 +1,7 @@
 //! Series on a page: curves over parameters, distributions, and a table.
 
 use super::escape::escaped;
-use super::section::{WIDTHS, figures_of};
+use super::section::{WIDTHS, figures_of, part};
 use crate::blocks::value::{DisplayValue, Number, Sentence, pointer};
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
@@ -25,17 +25,20 @@ const MAX_ROWS: usize = 64;
 
 /// The parts of all probes with series; empty if there are none.
 pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
-    let mut body = String::new();
-    for (probe, mut of_probe) in by_probe(series) {
-        let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
+    let probes = by_probe(series);
+    let number = probes.len();
+    let part_of = |(probe, mut of_probe): (&str, Vec<Placed<'_>>)| {
+        let mut body = String::new();
         let common = set_apart(&mut of_probe);
         if !common.is_empty() {
             let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
         }
         body.push_str(&by_relation(&of_probe, topology));
-        body.push_str(&table(&caption(of_probe.len()), &whole_table(&of_probe)));
-    }
-    body
+        let caption = caption(of_probe.len());
+        body.push_str(&table(&caption, &whole_table(&of_probe)));
+        part(probe, "distributions", &caption, &body, number)
+    };
+    probes.into_iter().map(part_of).collect()
 }
 
 /// The tables of all probes with series.
