@@ -8,9 +8,10 @@ use crate::fmt;
 use crate::fmt::digits::{count, short_ns, with_letter};
 use crate::input::{Map, ReportInput};
 use crate::parameters::explanation;
+use crate::render::html::blocks;
 use crate::text::plain;
 use crate::trial_words::question_text;
-use crate::{findings, place, series};
+use crate::{Saved, findings, place, series};
 use coretalk_model::findings::Finding;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
 use coretalk_model::probes;
@@ -54,6 +55,8 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     if let Some(map) = map.filter(|_| is_of_map) {
         html.push_str(&tiles(&of_map(input, map, answer.as_ref())));
     }
+    let placed = run.filter(|_| is_of_map).and_then(|report| answer::what_to_do(report, Saved::Not));
+    html.push_str(&blocks(placed.as_slice()));
     let of_series = run.and_then(|report| report.series.as_ref());
     let is_beside = |series: &&SeriesReport| series.settings.gathering() == Some(Gathering::QuickLook);
     if let Some((report, series)) = run.zip(of_series.filter(|series| !is_beside(series))) {
