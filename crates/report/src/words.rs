@@ -74,14 +74,11 @@ pub fn legend(
     let precision = settings.precision_of(map.protocol);
     let mut parts: Vec<Sentence> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
-        parts.push(Sentence::new("each cell: median over the thread pairs of two cores"));
+        parts.push(Sentence::new("cells: medians of thread pairs"));
         // A part combines several cores, so its middle reading is hardly ever one between threads of a core.
-        parts.push(Sentence::new(match format {
-            MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1 => {
-                "threads of one core are not shown"
-            }
-            _ => "diagonal: the threads of one core",
-        }));
+        if matches!(format, MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1) {
+            parts.push(Sentence::new("threads of one core are not shown"));
+        }
     }
     if let MapFormat::Parts { what, rows, columns } = format
         && rows > 1

@@ -2,7 +2,7 @@
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::fmt::{self, sentence as written};
-use crate::style::Style;
+use crate::style::{ColorDepth, Style};
 use crate::text::{columns, cut, flow, left, right, spaced};
 
 /// A whole screen; every line ends with a line end.
@@ -14,7 +14,8 @@ pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let of = |(at, block): (usize, &Block<'_>)| match block {
-        Block::Question(said) | Block::Headline(said) | Block::Answer(said) => wrap(&written(said), width, 2),
+        Block::Question(said) => wrap(&written(said), width, 2),
+        Block::Headline(said) | Block::Answer(said) => bold(wrap(&written(said), width, 2), style),
         // A list of a thousand CPUs is cut.
         Block::Heading(said) => {
             wrap(&cut(&format!(" {}", written(said)), 3 * width.saturating_sub(4)), width, 1)
@@ -47,6 +48,13 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
         Block::Gap => vec![String::new()],
     };
     spaced(blocks.iter().enumerate().flat_map(of).collect())
+}
+
+fn bold(lines: Vec<String>, style: &Style) -> Vec<String> {
+    match style.depth {
+        ColorDepth::None => lines,
+        _ => lines.into_iter().map(|line| format!("\x1b[1m{line}\x1b[0m")).collect(),
+    }
 }
 
 const LABEL: usize = 10;
