@@ -86,10 +86,11 @@ fn changed_scenarios_are_named_after_their_content() {
     assert_eq!(name("based_on = 'chiplet-16'\nname = 'mine'\n[noise]\nbatch_sd = 0.06"), "mine");
 }
 
+const DOCUMENT: &str = include_str!("../../../../docs/scenarios.md");
+
 /// The examples of docs/scenarios.md.
 fn documented() -> Vec<String> {
-    let text = include_str!("../../../../docs/scenarios.md");
-    let blocks = text.split("```toml\n").skip(1);
+    let blocks = DOCUMENT.split("```toml\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
@@ -105,6 +106,9 @@ fn possible(table: &str) -> Vec<String> {
 fn every_key_of_a_scenario_stands_in_an_example_that_is_read() {
     let examples = documented();
     assert!(examples.len() > 5);
+    for name in Scenario::names() {
+        assert!(DOCUMENT.contains(&format!("`{name}`")), "docs/scenarios.md does not list `{name}`");
+    }
     for example in &examples {
         if let Err(error) = Scenario::from_toml(example) {
             panic!("{error}\n{example}");
