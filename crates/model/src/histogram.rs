@@ -1,5 +1,6 @@
 //! [`Histogram`]: counts of durations with a declared unit, as HdrHistogram keeps them.
 
+use std::collections::BTreeMap;
 use std::iter::Sum;
 
 /// Bits of a value that are kept: 2,048 steps in each power of two, which is what HdrHistogram calls three significant
@@ -21,19 +22,22 @@ const KEPT_BITS: u32 = 11;
 pub struct Histogram {
     /// Upwards by position.
     ranges: Vec<Range>,
+    /// Counts of [`MANY`] or more by position.
+    many: Option<Box<BTreeMap<u16, u64>>>,
     /// Sum of the counts: every percentile starts from it.
     count: u64,
 }
 
-/// A range of equivalent values that holds something, in 10 bytes: runs hold tens of millions of them.
+/// A range of equivalent values that holds something, in 4 bytes: runs hold tens of millions of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C, packed)]
 struct Range {
     /// Its position among all ranges upwards from 0, with which HdrHistogram finds its count.
     position: u16,
-    /// How often.
-    count: u64,
+    /// How often; [`MANY`] if more often than it can hold.
+    few: u16,
 }
+
+const MANY: u16 = u16::MAX;
 
 impl Histogram {
     /// Picoseconds in a unit.
@@ -48,7 +52,7 @@ impl Histogram {
 
     /// An empty histogram with memory for this number of ranges.
     pub fn with_capacity(ranges: usize) -> Histogram {
-        Histogram { ranges: Vec::with_capacity(ranges), count: 0 }
+        Histogram { ranges: Vec::with_capacity(ranges), ..Histogram::new() }
     }
 
     /// Counts a number of equal durations in nanoseconds; negative ones and what is not a number count as zero.
@@ -58,19 +62,41 @@ impl Histogram {
 
     /// Counts a number of equal durations in units.
     pub fn record(&mut self, units: u64, count: u64) {
-        let Some(more) = Range::of(units.min(Histogram::HIGHEST), count) else { return };
-        self.count = self.count.saturating_add(count);
+        self.record_at(position(units.min(Histogram::HIGHEST)), count);
+    }
+
+    fn record_at(&mut self, position: u16, count: u64) {
+        if count == 0 {
+            return;
+        }
         // Values mostly come upwards.
         let place = match self.ranges.last() {
-            Some(last) if last.position >= more.position => {
-                self.ranges.partition_point(|known| known.position < more.position)
+            Some(last) if last.position >= position => {
+                self.ranges.partition_point(|known| known.position < position)
             }
             _ => self.ranges.len(),
         };
-        match self.ranges.get_mut(place).filter(|known| known.position == more.position) {
-            Some(known) => *known = known.plus(more),
-            None => self.ranges.insert(place, more),
+        if self.ranges.get(place).is_none_or(|known| known.position != position) {
+            self.ranges.insert(place, Range { position, few: 0 });
         }
+        let sum = self.count_of(self.ranges[place]).saturating_add(count);
+        self.ranges[place].few = u16::try_from(sum).unwrap_or(MANY);
+        if self.ranges[place].few == MANY {
+            self.many.get_or_insert_default().insert(position, sum);
+        }
+        self.count = self.count.saturating_add(count);
+    }
+
+    fn count_of(&self, Range { position, few }: Range) -> u64 {
+        match &self.many {
+            Some(many) if few == MANY => many[&position],
+            _ => few.into(),
+        }
+    }
+
+    /// Positions and counts, upwards.
+    fn counts(&self) -> impl ExactSizeIterator<Item = (u16, u64)> + '_ {
+        self.ranges.iter().map(|range| (range.position, self.count_of(*range)))
     }
 
     /// Adds the counts of another histogram.
@@ -90,7 +116,7 @@ impl Histogram {
 
     /// The ranges that hold something, upwards: lowest value in units, and how many.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
-        self.ranges.iter().map(|range| (range.lowest(), range.count))
+        self.counts().map(|(position, count)| (lowest(position), count))
     }
 
     /// As HdrHistogram writes one of three digits over 1 to [`HIGHEST`](Histogram::HIGHEST), V2 without compression; `None`
@@ -105,7 +131,7 @@ impl Histogram {
             bytes.extend(word.to_be_bytes());
         }
         let mut next = 0;
-        for &Range { position, count } in &self.ranges {
+        for (position, count) in self.counts() {
             match i64::from(position) - next {
                 0 => {}
                 1 => v2_number(&mut bytes, 0),
@@ -134,12 +160,12 @@ impl Histogram {
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
         // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
         let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-        let mut seen = 0u64;
-        let reached = self.ranges.iter().find(|range| {
-            seen = seen.saturating_add(range.count);
+        let (mut counts, mut seen) = (self.counts(), 0u64);
+        let reached = counts.find(|(_, count)| {
+            seen = seen.saturating_add(*count);
             seen >= rank
         });
-        reached.map(|range| middle(range.lowest()) * UNIT_NS)
+        reached.map(|(position, _)| middle(lowest(position)) * UNIT_NS)
     }
 
     /// The same where it means something: above the median at least one value lies beyond it, or it would be the maximum by
@@ -167,14 +193,12 @@ impl<'a> Sum<&'a Histogram> for Histogram {
         let Some((first, last)) = first.zip(last) else { return Histogram::new() };
         // A dense table takes time in proportion to the ranges added. Merging one by one would visit all of the sum for each.
         let mut counts = vec![0u64; usize::from(last - first) + 1];
-        for &Range { position, count } in all.iter().flat_map(|one| &one.ranges) {
+        for (position, count) in all.iter().flat_map(|one| one.counts()) {
             let sum = &mut counts[usize::from(position - first)];
             *sum = sum.saturating_add(count);
         }
         let mut sum = Histogram::with_capacity(counts.iter().filter(|count| **count > 0).count());
-        let ranges = (first..=last).zip(counts).map(|(position, count)| Range { position, count });
-        sum.ranges.extend(ranges.filter(|range| range.count > 0));
-        sum.count = all.iter().fold(0, |total, one| total.saturating_add(one.count));
+        (first..=last).zip(counts).for_each(|(position, count)| sum.record_at(position, count));
         sum
     }
 }
@@ -196,24 +220,17 @@ fn v2_number(bytes: &mut Vec<u8>, number: i64) {
     bytes.push(rest as u8);
 }
 
-impl Range {
-    /// The range of a value; `None` where nothing is counted.
-    fn of(units: u64, count: u64) -> Option<Range> {
-        let shift = shift(units);
-        (count > 0)
-            .then(|| Range { position: (shift << (KEPT_BITS - 1)) as u16 + (units >> shift) as u16, count })
-    }
+/// The position of the range of a value.
+fn position(units: u64) -> u16 {
+    let shift = shift(units);
+    (shift << (KEPT_BITS - 1)) as u16 + (units >> shift) as u16
+}
 
-    /// Counts may come from files: one that no number holds stays at the largest.
-    fn plus(self, more: Range) -> Range {
-        Range { count: self.count.saturating_add(more.count), ..self }
-    }
-
-    fn lowest(self) -> u64 {
-        let position = u64::from(self.position);
-        let shift = (position >> (KEPT_BITS - 1)).saturating_sub(1);
-        (position - (shift << (KEPT_BITS - 1))) << shift
-    }
+/// The lowest value of the range at a position.
+fn lowest(position: u16) -> u64 {
+    let position = u64::from(position);
+    let shift = (position >> (KEPT_BITS - 1)).saturating_sub(1);
+    (position - (shift << (KEPT_BITS - 1))) << shift
 }
 
 /// Whether the percentile of a share means something of so many values: as
