@@ -95,7 +95,7 @@ impl Histogram {
     }
 
     /// Positions and counts, upwards.
-    fn counts(&self) -> impl ExactSizeIterator<Item = (u16, u64)> + '_ {
+    fn counts(&self) -> impl DoubleEndedIterator<Item = (u16, u64)> + ExactSizeIterator + '_ {
         self.ranges.iter().map(|range| (range.position, self.count_of(*range)))
     }
 
@@ -160,11 +160,16 @@ impl Histogram {
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
         // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
         let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
+        // From the nearer end.
         let (mut counts, mut seen) = (self.counts(), 0u64);
-        let reached = counts.find(|(_, count)| {
-            seen = seen.saturating_add(*count);
-            seen >= rank
-        });
+        let mut reaches = |least: u64, count: u64| {
+            seen = seen.saturating_add(count);
+            seen >= least
+        };
+        let reached = match self.count.saturating_sub(rank) {
+            above if above < rank => counts.rev().find(|(_, count)| reaches(above + 1, *count)),
+            _ => counts.find(|(_, count)| reaches(rank, *count)),
+        };
         reached.map(|(position, _)| middle(lowest(position)) * UNIT_NS)
     }
 
@@ -290,7 +295,7 @@ mod tests {
         many.record(7, 1);
         many.record(9, 1 << 60);
         many.add(&many.clone());
-        assert_eq!((many.count(), many.percentile_ns(1.0), many.to_v2()), (u64::MAX, Some(0.07), None));
+        assert_eq!((many.count(), many.percentile_ns(1.0), many.to_v2()), (u64::MAX, Some(0.09), None));
         assert_eq!(highest_equivalent(u64::MAX), u64::MAX);
         // Nor do tables grow where the next level is no number of its own.
         let mut huge = Histogram::new();
