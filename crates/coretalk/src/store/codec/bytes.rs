@@ -75,50 +75,10 @@ pub fn number(what: &'static str, value: f32, bounds: RangeInclusive<f32>) -> Re
 ///
 /// SQLite has no checksums of its own: a flipped bit in a blob would otherwise read as a slightly different number.
 pub fn checksum(parts: &[&[u8]]) -> u32 {
-    let mut crc = !0u32;
-    for part in parts {
-        // Eight bytes at a time: table `n` advances a byte past `n` more bytes (Kounavis and Berry 2005).
-        let (eights, rest) = part.as_chunks::<8>();
-        for &[a, b, c, d, e, f, g, h] in eights {
-            let [a, b, c, d] = (crc ^ u32::from_le_bytes([a, b, c, d])).to_le_bytes();
-            crc = [h, g, f, e, d, c, b, a]
-                .iter()
-                .zip(&CRC_TABLES)
-                .fold(0, |crc, (&byte, table)| crc ^ table[usize::from(byte)]);
-        }
-        for &byte in rest {
-            crc = crc >> 8 ^ CRC_TABLES[0][usize::from(crc as u8 ^ byte)];
-        }
-    }
-    !crc
+    let mut sum = flate2::Crc::new();
+    parts.iter().for_each(|part| sum.update(part));
+    sum.sum()
 }
-
-/// Effect of a byte on the checksum after `n` further bytes, for `n` of 0 to 7.
-const CRC_TABLES: [[u32; 256]; 8] = {
-    let mut tables = [[0u32; 256]; 8];
-    let mut index = 0;
-    while index < 256 {
-        let mut crc = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
-            bit += 1;
-        }
-        tables[0][index] = crc;
-        index += 1;
-    }
-    let mut after = 1;
-    while after < 8 {
-        let mut index = 0;
-        while index < 256 {
-            let crc = tables[after - 1][index];
-            tables[after][index] = crc >> 8 ^ tables[0][(crc & 0xFF) as usize];
-            index += 1;
-        }
-        after += 1;
-    }
-    tables
-};
 
 #[derive(Debug, Default)]
 pub struct Writer(Vec<u8>);
@@ -212,10 +172,14 @@ impl<'a> Reader<'a> {
     }
 
     pub fn varint(&mut self) -> Result<u64, Damage> {
-        // Most numbers are counts and differences of one byte.
+        // Most numbers are counts and differences of one or two bytes.
         if let [byte @ ..0x80, rest @ ..] = self.rest {
             self.rest = rest;
             return Ok(u64::from(*byte));
+        }
+        if let [low, high @ ..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u64::from(low & 0x7F) | u64::from(*high) << 7);
         }
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
