@@ -80,9 +80,9 @@ mod decimal {
 }
 
 pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
+    let text = row.get_ref(column)?.as_str()?;
     let name = row.as_ref().column_name(column).unwrap_or_default();
-    serde_json::from_str(&text).map_err(|error| conversion(column, format!("the column `{name}`: {error}")))
+    serde_json::from_str(text).map_err(|error| conversion(column, format!("the column `{name}`: {error}")))
 }
 
 pub(super) fn time(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {

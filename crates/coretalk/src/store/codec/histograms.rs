@@ -44,8 +44,9 @@ pub fn decode_histograms(
             if last > Histogram::HIGHEST {
                 return Err(Damage::Value { what: "a duration", value: last });
             }
-            histogram.record(last, events.add("how often a value was counted", reader.varint()?)?);
+            histogram.record(last, reader.varint()?);
         }
+        events.add("how often a value was counted", histogram.count())?;
         histograms.insert(name.to_owned(), histogram);
     }
     reader.finish()?;
