@@ -58,12 +58,11 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
     }
     let step = |units: u64| ((units.max(1) as f64).log2() * STEPS) as usize;
     let low = histogram.iter().next().map_or(0, |(units, _)| step(units));
+    let bins: Vec<usize> = histogram.iter().map(|(units, _)| step(units) - low).collect();
     // Floating-point sums, because counts from files could overflow.
-    let mut raw: Vec<f64> = Vec::new();
-    for (units, count) in histogram.iter() {
-        let bin = step(units) - low;
-        raw.resize(raw.len().max(bin + 1), 0.0);
-        raw[bin] += count as f64;
+    let mut raw = vec![0.0; bins.last().map_or(0, |bin| bin + 1)];
+    for (bin, (_, count)) in bins.iter().zip(histogram.iter()) {
+        raw[*bin] += count as f64;
     }
     let smooth: Vec<f64> = (0..raw.len())
         .map(|at| {
@@ -78,10 +77,10 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         .windows(2)
         .filter_map(|edge| {
             let mut mode = Histogram::new();
-            for (units, count) in
-                histogram.iter().filter(|(units, _)| (edge[0]..edge[1]).contains(&(step(*units) - low)))
-            {
-                mode.record(units, count);
+            for (bin, (units, count)) in bins.iter().zip(histogram.iter()) {
+                if (edge[0]..edge[1]).contains(bin) {
+                    mode.record(units, count);
+                }
             }
             let share = mode.count() as f64 / total as f64;
             Some(Mode { median_ns: mode.percentile_ns(0.5)?, share })
