@@ -194,8 +194,8 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     let cas_ns = (!numbers.is_empty()).then(|| {
         numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
     });
-    let of_kept = kept.iter().map(|value| (value.head.flags, Some(value.ns)));
-    let mut flags = flags::of_passes(of_kept, Some(&latency_ns), numbers);
+    let of_kept = kept.iter().map(|value| (value.head.flags, value.ns));
+    let mut flags = flags::of_passes(of_kept, Some, Some(&latency_ns), numbers);
     if passes.failed.all > 0 {
         flags.set(Flag::FailedPasses);
     }
@@ -346,7 +346,7 @@ fn slowed_down(ghz: &[f64]) -> bool {
 /// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if other measurements agree.
 pub fn grade(value: &mut CellValue, repeats: bool) {
     let width = width(value);
-    value.grade = Grade::of(value.flags, width, repeats);
+    value.grade = Grade::of(value.flags, width, || repeats);
     // Steps of the clock look like states of the machine.
     let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
     value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| reason(flag, value, width));

@@ -15,8 +15,8 @@ pub(super) fn flags(
     judged: Option<(&str, &Estimate)>,
 ) -> Flags {
     let value = |pass: &PassOutcome| value_of_pass(pass, judged?.0);
-    let around = alike.iter().map(|pass| (evidence(pass), value(pass)));
-    let mut flags = flags::of_passes(around, judged.map(|(_, interval)| interval), &mut Vec::new());
+    let around = alike.iter().map(|&pass| (evidence(pass), pass));
+    let mut flags = flags::of_passes(around, value, judged.map(|(_, interval)| interval), &mut Vec::new());
     for pass in all {
         flags = flags.union(pass.observed.flags);
         if pass.coordinator_shared {

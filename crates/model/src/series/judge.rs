@@ -112,7 +112,7 @@ pub(super) fn judge(
         Some(of_told) => (of_told, result.flags),
         None => (width, result.flags),
     };
-    result.grade = Some(Grade::of(flags, width, repeated(settings, passes, result)));
+    result.grade = Some(Grade::of(flags, width, || repeated(settings, passes, result)));
     // A lost number takes precedence over doubts, and failures over disturbances from outside.
     result.reason = match telling(&failures) {
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
