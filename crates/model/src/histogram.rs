@@ -69,28 +69,33 @@ impl Histogram {
         if count == 0 {
             return;
         }
+        self.count = self.count.saturating_add(count);
         // Values mostly come upwards.
-        let place = match self.ranges.last() {
-            Some(last) if last.position >= position => {
-                self.ranges.partition_point(|known| known.position < position)
-            }
-            _ => self.ranges.len(),
-        };
-        if self.ranges.get(place).is_none_or(|known| known.position != position) {
+        if self.ranges.last().is_none_or(|last| last.position < position) {
+            let few = self.few(position, count);
+            return self.ranges.push(Range { position, few });
+        }
+        let place = self.ranges.partition_point(|known| known.position < position);
+        if self.ranges[place].position != position {
             self.ranges.insert(place, Range { position, few: 0 });
         }
         let sum = self.count_of(self.ranges[place]).saturating_add(count);
-        self.ranges[place].few = u16::try_from(sum).unwrap_or(MANY);
-        if self.ranges[place].few == MANY {
-            self.many.get_or_insert_default().insert(position, sum);
+        self.ranges[place].few = self.few(position, sum);
+    }
+
+    /// [`Range::few`] of a count, which is kept elsewhere if it is larger.
+    fn few(&mut self, position: u16, count: u64) -> u16 {
+        if count < u64::from(MANY) {
+            return count as u16;
         }
-        self.count = self.count.saturating_add(count);
+        self.many.get_or_insert_default().insert(position, count);
+        MANY
     }
 
     fn count_of(&self, Range { position, few }: Range) -> u64 {
-        match &self.many {
-            Some(many) if few == MANY => many[&position],
-            _ => few.into(),
+        match few {
+            MANY => self.many.as_ref().map_or(0, |many| many[&position]),
+            few => few.into(),
         }
     }
 
