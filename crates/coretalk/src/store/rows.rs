@@ -79,8 +79,20 @@ mod decimal {
     }
 }
 
+/// Text of a column, borrowed. The error is that of `get`, which names the column.
+fn text<'a>(row: &'a rusqlite::Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    let text = row.get_ref(column)?.as_str();
+    text.or_else(|error| row.get::<_, String>(column).and(Err(error.into())))
+}
+
+/// Bytes of a column, as [`text`].
+fn blob<'a>(row: &'a rusqlite::Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
+    let blob = row.get_ref(column)?.as_blob();
+    blob.or_else(|error| row.get::<_, Vec<u8>>(column).and(Err(error.into())))
+}
+
 pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text = row.get_ref(column)?.as_str()?;
+    let text = text(row, column)?;
     let name = row.as_ref().column_name(column).unwrap_or_default();
     serde_json::from_str(text).map_err(|error| conversion(column, format!("the column `{name}`: {error}")))
 }

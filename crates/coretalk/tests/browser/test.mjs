@@ -266,9 +266,9 @@ try {
   const suite = await browser.open(report('suite.html', 'suite'));
   const tall = () => suite.run('document.documentElement.scrollHeight');
   const folded = await tall();
-  const height = (id) => suite.run(`document.getElementById('${id}').getBoundingClientRect().height`);
+  const height = (selector) => suite.run(`document.querySelector('${selector}').getBoundingClientRect().height`);
   await suite.send('Emulation.setEmulatedMedia', { media: 'print' });
-  check('print unfolds', [await height('found-queue') > 20, await height('distributions-wait') > 100], [true, true]);
+  check('print unfolds', [await height('#found-queue') > 20, await height('#distributions .part > div') > 100], [true, true]);
   await suite.send('Emulation.setEmulatedMedia', { media: '' });
   await suite.run("document.querySelector('a[href=\"#found-wait\"]').click()");
   await settled(suite);

@@ -57,7 +57,7 @@ impl Running {
         command.envs(adapter.environment.iter().map(|(name, value)| (name, value)));
         command.envs(guard).env(MARK, &value);
         let mut command = prepare(command, Some(allowed));
-        let (tracker, mut child) = OrphanTracker::found(|| command.spawn(), Child::id).map_err(|source| {
+        let (tracker, mut child) = OrphanTracker::start(|| command.spawn(), Child::id).map_err(|source| {
             AdapterError::NotStarted { program: program.to_string_lossy().into_owned(), source }
         })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

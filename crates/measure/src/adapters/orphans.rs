@@ -1,4 +1,4 @@
-//! [`OrphanTracker`]: finds orphans of adapters: orphans that this process adopted.
+//! [`OrphanTracker`]: finds processes that adapters left behind and that this process adopted.
 //!
 //! Processes started by an adapter carry its mark and are in its group. A process that clears its environment and
 //! starts a new session has neither; it becomes a child of this process, which adopts orphans, when its parents end.
@@ -13,14 +13,14 @@ use std::time::Instant;
 pub(super) const MARK: &str = "CORETALK_ADAPTER";
 static ADAPTERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// The children that this process had when an adapter was started; none is its stray.
+/// The children that this process had when an adapter was started; none is its orphan.
 pub(super) struct OrphanTracker {
     others: BTreeSet<u32>,
 }
 
 impl OrphanTracker {
     /// Starts an adapter. The lock prevents a search for orphans until the adapter is registered.
-    pub(super) fn found<T, E>(
+    pub(super) fn start<T, E>(
         start: impl FnOnce() -> Result<T, E>,
         pid: impl Fn(&T) -> u32,
     ) -> Result<(OrphanTracker, T), E> {
@@ -40,7 +40,7 @@ impl OrphanTracker {
     pub(super) fn orphans(&self) -> Vec<u32> {
         let adapters = adapters();
         let own_group = group_of(0);
-        let is_stray = |child: &u32| {
+        let is_orphan = |child: &u32| {
             !self.others.contains(child)
                 && !adapters.contains(child)
                 && group_of(*child).is_some_and(|group| Some(group) != own_group)
@@ -48,11 +48,11 @@ impl OrphanTracker {
         };
         let (ended, orphans) = tree::children()
             .into_iter()
-            .filter(is_stray)
-            .partition::<Vec<u32>, _>(|stray| tree::has_ended(*stray).unwrap_or(true));
-        for stray in ended {
+            .filter(is_orphan)
+            .partition::<Vec<u32>, _>(|orphan| tree::has_ended(*orphan).unwrap_or(true));
+        for orphan in ended {
             // It has ended by itself and nothing else reaps it.
-            let _ = tree::wait_for(stray, Instant::now());
+            let _ = tree::wait_for(orphan, Instant::now());
         }
         orphans
     }

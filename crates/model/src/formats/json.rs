@@ -6,7 +6,7 @@ use super::import_error::excerpt;
 use super::pairs::{Pair, Pairs};
 use super::square::{Shape, Square, check, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Printed, Problem, Unit};
-use crate::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
+use crate::topology::{Beside, CacheSize, CoreClass, Domain, MemoryNode, Same};
 use crate::{CpuSet, Level, Topology};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -142,7 +142,11 @@ fn reported(document: &Value) -> Option<Topology> {
             distances,
         })
     });
-    let beside = || Beside { same: same.collect(), memory_nodes: memory.collect(), caches: Vec::new() };
+    let caches = list("caches").iter().filter_map(|cache| {
+        let groups = cache["groups"].as_array()?.iter().map(of_cpus).collect::<Option<_>>()?;
+        Some(CacheSize { name: cache["name"].as_str()?.to_owned(), bytes: cache["bytes"].as_u64()?, groups })
+    });
+    let beside = || Beside { same: same.collect(), memory_nodes: memory.collect(), caches: caches.collect() };
     let beside = document["same"].is_array().then(beside);
     let cpus = domains.iter().fold(CpuSet::new(), |all, domain| all.union(&domain.cpus));
     (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(beside))

@@ -175,12 +175,16 @@ new ResizeObserver(() => {
 }).observe(document.body);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
 // Paper is white, whatever the screen is.
+let folded = [];
 addEventListener('beforeprint', () => {
   document.documentElement.classList.add('printing');
+  folded = [...document.querySelectorAll('details.part:not([open])')];
+  folded.forEach((part) => { part.open = true; });
   again();
 });
 addEventListener('afterprint', () => {
   document.documentElement.classList.remove('printing');
+  folded.forEach((part) => { part.open = false; });
   again();
 });
 document.documentElement.dataset.ready = 'true';

@@ -25,15 +25,16 @@ pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
 const MAX_OPEN: usize = 2;
 
 /// The part of one of `probes` probes in a section. A part of many is folded and leaves its summary visible.
-pub(super) fn part(probe: &str, place: &str, summary: &str, body: &str, probes: usize) -> String {
+pub(super) fn part(probe: &str, id: Option<&str>, summary: &str, body: &str, probes: usize) -> String {
     let name = escaped(probe);
+    let id = id.map_or(String::new(), |id| [" id=\"", id, "-", &name, "\""].concat());
     if probes <= MAX_OPEN {
-        return format!("<h3 id=\"{place}-{name}\">{name}</h3>\n{body}");
+        return format!("<h3{id}>{name}</h3>\n{body}");
     }
     // The id is inside, so that a link to it unfolds the part.
     let summary =
         ["<details class=\"part\"><summary><h3>", &name, "</h3> ", &escaped(summary), "</summary>\n"];
-    let inside = ["<div id=\"", place, "-", &name, "\">\n", body, "</div></details>\n"];
+    let inside = ["<div", &id, ">\n", body, "</div></details>\n"];
     summary.concat() + &inside.concat()
 }
 

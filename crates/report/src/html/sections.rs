@@ -137,7 +137,7 @@ fn found_body(input: &ReportInput<'_>) -> String {
             let answer = findings::of_probe(report, series, name);
             let answer = answer.and_then(|found| findings::sentence(report, &found));
             let summary = answer.as_ref().map(fmt::sentence).unwrap_or_default();
-            part(name, "found", &summary, &html::blocks(&found), series.settings.probes.len())
+            part(name, Some("found"), &summary, &html::blocks(&found), series.settings.probes.len())
         })
         .collect::<String>();
     let sweeps = figures(|width| sweep::charts(report, [width, 340.0]));

@@ -36,7 +36,7 @@ pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
         body.push_str(&by_relation(&of_probe, topology));
         let caption = caption(of_probe.len());
         body.push_str(&table(&caption, &whole_table(&of_probe)));
-        part(probe, "distributions", &caption, &body, number)
+        part(probe, None, &(of_probe.len().to_string() + " series"), &body, number)
     };
     probes.into_iter().map(part_of).collect()
 }

@@ -180,7 +180,7 @@ pub fn read_pass(
 ) -> rusqlite::Result<Result<SeriesEntry, Damage>> {
     let (segment, pass, trial): (u32, u32, u32) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let (started, elapsed) = (time(row, 3)?, time(row, 4)?);
-    let (text, blob) = (row.get_ref(5)?.as_str()?, row.get_ref(6)?.as_blob()?);
+    let (text, blob) = (super::text(row, 5)?, super::blob(row, 6)?);
     let context = context([u64::from(segment), u64::from(pass), u64::from(trial), started, elapsed], text);
     let histograms = match decode_histograms(blob, &context, &mut counted.durations) {
         Ok(histograms) => histograms,

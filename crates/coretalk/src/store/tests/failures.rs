@@ -136,6 +136,7 @@ fn rows_that_contradict_the_run_are_damage() {
         ),
         ("UPDATE run SET command = '[\"a\"'", "the column `command`: EOF while parsing"),
         ("UPDATE run SET simulated = 'x'", "the column `simulated` has a value of type Text"),
+        ("UPDATE run SET command = x'00ff'", "the column `command` has a value of type Blob"),
         ("UPDATE environment SET value = '{' WHERE key = 'isolated'", "environment `isolated`: EOF"),
         ("UPDATE rounds SET started = -1", "-1 ps is no time of a run"),
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
