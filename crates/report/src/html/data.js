@@ -51,17 +51,18 @@ function spelled(column) {
 
 // Numbers from digits, the lowest first, with 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, ...
 function numbers(digits) {
-  const all = [];
+  const all = new Float64Array(digits.length);
+  let known = 0;
   for (let at = 0, number = 0, unit = 1; at < digits.length; at++) {
     const digit = DIGITS[digits.charCodeAt(at)];
     number += (digit & 31) * unit;
     unit *= 32;
     if (digit & 32) continue;
-    all.push(number === 0 ? NaN : number % 2 ? (number - 1) / 2 : -number / 2);
+    all[known++] = number === 0 ? NaN : number % 2 ? (number - 1) / 2 : -number / 2;
     number = 0;
     unit = 1;
   }
-  return all;
+  return all.subarray(0, known);
 }
 
 // One matrix with its cells, from the columns of the view or from the cells of the document.
@@ -312,11 +313,22 @@ class Grid {
 
   // Every value that is shown.
   all() {
-    const [values, own] = [this.values, this.own].map((some) => some.filter(Number.isFinite));
-    const all = new Float64Array(values.length + own.length);
-    all.set(values);
-    all.set(own, values.length);
-    return all;
+    const all = new Float64Array(this.values.length + this.own.length);
+    let known = 0;
+    for (const some of [this.values, this.own]) for (const value of some) if (Number.isFinite(value)) all[known++] = value;
+    return all.subarray(0, known);
+  }
+
+  // The lowest and the highest of them.
+  ends() {
+    let [low, high] = [Infinity, -Infinity];
+    for (const some of [this.values, this.own]) {
+      for (const value of some) {
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+    }
+    return [low, high];
   }
 
   // The range of the colours: as given, or that of the values, where one absurd value does not take all of it.

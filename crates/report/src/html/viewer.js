@@ -93,8 +93,8 @@ class Viewer {
     context.font = this.picture.font(11);
     context.fillStyle = ink('faint');
     context.textBaseline = 'top';
-    const shown = grid.all();
-    const beyond = [shown.some((value) => value < scale.low * 0.999 && !layer.diverging), shown.some((value) => value > scale.high * 1.001)];
+    const [lowest, highest] = grid.ends();
+    const beyond = [lowest < scale.low * 0.999 && !layer.diverging, highest > scale.high * 1.001];
     const words = scale.ticks().map((value) => [value, (layer.diverging && value > 0 ? '+' : '') + (Math.abs(value) < 1e4 ? String(Math.round(value * 100) / 100) : short(value))]);
     let free = -Infinity;
     for (const [value, text] of words) {
