@@ -23,7 +23,7 @@ pub struct Histogram {
     /// Upwards by position.
     ranges: Vec<Range>,
     /// Counts of [`MANY`] or more by position.
-    many: Option<Box<BTreeMap<u16, u64>>>,
+    many: BTreeMap<u16, u64>,
     /// Sum of the counts: every percentile starts from it.
     count: u64,
 }
@@ -88,13 +88,13 @@ impl Histogram {
         if count < u64::from(MANY) {
             return count as u16;
         }
-        self.many.get_or_insert_default().insert(position, count);
+        self.many.insert(position, count);
         MANY
     }
 
     fn count_of(&self, Range { position, few }: Range) -> u64 {
         match few {
-            MANY => self.many.as_ref().map_or(0, |many| many[&position]),
+            MANY => self.many[&position],
             few => few.into(),
         }
     }
