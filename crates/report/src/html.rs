@@ -65,7 +65,10 @@ pub fn page_of_spectra(views: &[SpectrumView]) -> String {
     assembled(&spectra::title(views), spectra::header(views), &spectra::sections(views), "", &[])
 }
 
+/// Fills the template. The scripts follow the section of the maps, which are then drawn before the rest is parsed.
 fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hashes: &[String]) -> String {
+    let maps = parts.iter().position(|part| part.id == section::MAPS).map_or(parts.len(), |at| at + 1);
+    let html = |parts: &[Section]| parts.iter().map(Section::html).collect();
     let fill = [
         ("{policy}", policy(hashes)),
         ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
@@ -73,8 +76,9 @@ fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hash
         ("{style}", STYLE.to_owned()),
         ("{header}", header),
         ("{contents}", contents(parts)),
-        ("{sections}", parts.iter().map(Section::html).collect()),
+        ("{before}", html(&parts[..maps])),
         ("{scripts}", scripts.to_owned()),
+        ("{after}", html(&parts[maps..])),
     ];
     filled(PAGE, &fill)
 }

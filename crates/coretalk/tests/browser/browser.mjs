@@ -42,8 +42,8 @@ export class Browser {
     }
   }
 
-  // A new page that shows a file, with what it complained about.
-  async open(url, { width = 1300, height = 1600, dark = false, downloads } = {}) {
+  // A new page that shows a file, with its complaints; `script` runs before anything of the page.
+  async open(url, { width = 1300, height = 1600, dark = false, downloads, script } = {}) {
     const { targetId } = await this.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     const page = new Page(this, sessionId, targetId);
@@ -51,6 +51,7 @@ export class Browser {
     for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await page.send(`${domain}.enable`);
     await page.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
     await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
+    if (script) await page.send('Page.addScriptToEvaluateOnNewDocument', { source: script });
     if (downloads) await this.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: downloads, eventsEnabled: true });
     const loaded = new Promise((resolve) => { page.loaded = resolve; });
     await page.send('Page.navigate', { url });

@@ -18,11 +18,10 @@ class Scale {
     this.layer = layer;
     [this.low, this.high] = range;
     this.table = layer.diverging ? DIVERGING : SEQUENTIAL;
+    this.span = layer.log ? Math.log(this.high / this.low) : this.high - this.low;
   }
   position(value) {
-    const place = this.layer.log
-      ? Math.log(value / this.low) / Math.log(this.high / this.low)
-      : (value - this.low) / (this.high - this.low);
+    const place = (this.layer.log ? Math.log(value / this.low) : value - this.low) / this.span;
     return Number.isFinite(place) ? Math.min(1, Math.max(0, place)) : 0;
   }
   color(value) {

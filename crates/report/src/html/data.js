@@ -65,23 +65,34 @@ function numbers(digits) {
   return all.subarray(0, known);
 }
 
+// Adds a property that is computed when it is first read: most columns are never shown.
+function later(object, name, compute) {
+  Object.defineProperty(object, name, {
+    configurable: true,
+    get: () => {
+      const value = compute();
+      Object.defineProperty(object, name, { value });
+      return value;
+    },
+  });
+}
+
 // One matrix with its cells, from the columns of the view or from the cells of the document.
 class Matrix {
-  constructor(about, document_) {
+  constructor(about, run) {
     Object.assign(this, about);
     this.n = this.cpus.length;
     this.position = new Map(this.cpus.map((cpu, place) => [cpu, place]));
+    // Time slices are what was measured there: a mark replaces the value.
+    this.slices = new Set(about.slices);
     const columns = about.columns;
-    this.cells = columns ? columns.cells : document_.matrices[about.index].cells.length;
-    this.source = columns ? null : document_.matrices[about.index].cells;
+    this.source = columns ? null : run.document.matrices[about.index].cells;
+    this.cells = columns ? columns.cells : this.source.length;
     this.places(columns);
-    this.p99 = this.tails(document_);
+    later(this, 'p99', () => this.tails(run.document));
     if (columns) this.decode(columns);
     else this.translate();
     this.doubtBits = this.flagNames.reduce((bits, name, bit) => (view.doubts.includes(name) ? bits | (1 << bit) : bits), 0);
-    // Time slices are what was measured there: a mark stands in the place of a value.
-    this.slices = new Set(about.slices);
-    for (const cell of this.slices) this.median[cell] = this.low[cell] = this.high[cell] = NaN;
     this.passes = new Map(about.passes.map(([cell, times, values]) => [cell, { times, values }]));
   }
 
@@ -121,14 +132,19 @@ class Matrix {
       if (stored) for (let i = 0; i < values.length; i++) if (stored[i] !== null) values[i] = stored[i] / scale;
       return values;
     };
-    this.median = list('median', 100);
-    const [below, skew, less] = [list('below', 100), list('skew', 100), list('min_below', 100)];
-    this.low = this.median.map((median, i) => median - below[i]);
-    this.high = this.median.map((median, i) => median + below[i] + (columns.skew ? skew[i] : 0));
-    this.min = this.median.map((median, i) => median - less[i]);
-    this.home_penalty = list('home_penalty', 100);
-    this.line_spread = list('line_spread', 100);
-    this.passCount = list('passes', 1);
+    const distant = (name) => {
+      const distance = list(name, 100);
+      return this.median.map((median, cell) => median - distance[cell]);
+    };
+    later(this, 'median', () => list('median', 100));
+    later(this, 'low', () => distant('below'));
+    later(this, 'high', () => {
+      const [below, skew] = [list('below', 100), list('skew', 100)];
+      return this.median.map((median, cell) => median + below[cell] + (columns.skew ? skew[cell] : 0));
+    });
+    later(this, 'min', () => distant('min_below'));
+    for (const name of ['home_penalty', 'line_spread']) later(this, name, () => list(name, 100));
+    later(this, 'passCount', () => list('passes', 1));
     this.bits = spelled(columns.flags) || null;
     const reason = spelled(columns.reason);
     this.flagNames = columns.flag_names;
@@ -144,6 +160,7 @@ class Matrix {
     this.median = list((cell) => cell.median);
     this.low = list((cell) => cell.ci && cell.ci[0]);
     this.high = list((cell) => cell.ci && cell.ci[1]);
+    for (const cell of this.slices) this.median[cell] = this.low[cell] = this.high[cell] = NaN;
     this.min = list((cell) => cell.min);
     this.home_penalty = list((cell) => cell.home_penalty);
     this.line_spread = list((cell) => cell.line_spread);
@@ -183,21 +200,23 @@ class Matrix {
     return this.flags(cell).filter((name) => view.doubts.includes(name));
   }
 
-  // What can be shown of a cell: layers that have a value somewhere.
+  // Layers that have a value in some cell.
   layers() {
     const unit = this.unit;
     const all = [
       { id: 'median', name: this.measure, unit, of: (cell) => this.median[cell], fixed: this.fixed, log: true },
-      { id: 'width', name: 'uncertainty (± of the 95 % interval)', unit: '%', log: true, fixed: [0.5, 50],
+      { id: 'width', name: 'uncertainty (± of the 95 % interval)', unit: '%', log: true, fixed: [0.5, 50], column: 'below',
         of: (cell) => (100 * Math.max(this.high[cell] - this.median[cell], this.median[cell] - this.low[cell])) / this.median[cell] },
-      { id: 'min', name: 'fastest batch', unit, of: (cell) => this.min[cell], fixed: this.fixed, log: true },
-      { id: 'home', name: 'home penalty (worse ÷ better node)', unit: '×', of: (cell) => this.home_penalty[cell], fixed: [1, 3], log: true },
-      { id: 'spread', name: 'line spread (p90 ÷ p10 over lines)', unit: '×', of: (cell) => this.line_spread[cell], fixed: [1, 2], log: true },
+      { id: 'min', name: 'fastest batch', unit, column: 'min_below', of: (cell) => this.min[cell], fixed: this.fixed, log: true },
+      { id: 'home', name: 'home penalty (worse ÷ better node)', unit: '×', column: 'home_penalty', of: (cell) => this.home_penalty[cell], fixed: [1, 3], log: true },
+      { id: 'spread', name: 'line spread (p90 ÷ p10 over lines)', unit: '×', column: 'line_spread', of: (cell) => this.line_spread[cell], fixed: [1, 2], log: true },
       { id: 'p99', name: 'p99 of single events', unit, of: (cell) => this.p99[cell], fixed: this.fixed, log: true },
       { id: 'flags', name: 'doubts', unit: 'flags', of: (cell) => (Number.isNaN(this.median[cell]) ? NaN : this.doubts(cell).length), fixed: [0, 3] },
     ];
-    const has = (layer) => {
-      for (let cell = 0; cell < this.cells; cell++) if (Number.isFinite(layer.of(cell))) return true;
+    const has = ({ column, of }) => {
+      // An empty column is not stored; the others are not decoded to see whether they have a value.
+      if (this.columns && column) return this.columns[column] !== undefined;
+      for (let cell = 0; cell < this.cells; cell++) if (Number.isFinite(of(cell))) return true;
       return false;
     };
     return all.filter((layer) => layer.id === 'median' || has(layer));
@@ -246,26 +265,23 @@ class Grid {
     const single = rows.every((row) => row.length === 1);
     const doubtful = new Uint8Array(matrix.cells);
     for (let cell = 0; cell < matrix.cells; cell++) if (matrix.bits && matrix.bits[cell] & matrix.doubtBits) doubtful[cell] = 1;
-    for (let r = 0; r < size; r++) {
-      for (let c = 0; c < size; c++) {
-        const place = r * size + c;
-        if (single) {
-          const cell = matrix.at[rows[r][0] * matrix.n + rows[c][0]];
-          const marked = cell >= 0 && matrix.slices.has(cell);
-          if (marked) this.slices[r] = 1;
-          this.set(place, cell < 0 ? NaN : layer.of(cell), cell < 0 || marked ? 0 : 1, cell >= 0 && doubtful[cell]);
-        } else {
-          const { pairs, own } = this.partsOf(r, c);
-          const known = (cells) => middle(cells.map(layer.of).filter(Number.isFinite));
-          this.set(place, known(pairs), pairs.length, pairs.some((cell) => doubtful[cell]));
-          if (own.some((cell) => matrix.slices.has(cell))) this.slices[r] = 1;
-          if (own.length > 0) {
-            this.own[r] = known(own);
-            this.ownDoubt[r] = own.some((cell) => doubtful[cell]) ? 1 : 0;
-          }
+    this.each((r, c) => {
+      if (single) {
+        const cell = matrix.at[rows[r][0] * matrix.n + rows[c][0]];
+        const marked = cell >= 0 && matrix.slices.has(cell);
+        if (marked) this.slices[r] = 1;
+        this.set(r, c, cell < 0 ? NaN : layer.of(cell), cell < 0 || marked ? 0 : 1, cell >= 0 && doubtful[cell]);
+      } else {
+        const { pairs, own } = this.partsOf(r, c);
+        const known = (cells) => middle(cells.map(layer.of).filter(Number.isFinite));
+        this.set(r, c, known(pairs), pairs.length, pairs.some((cell) => doubtful[cell]));
+        if (own.some((cell) => matrix.slices.has(cell))) this.slices[r] = 1;
+        if (own.length > 0) {
+          this.own[r] = known(own);
+          this.ownDoubt[r] = own.some((cell) => doubtful[cell]) ? 1 : 0;
         }
       }
-    }
+    });
     // A difference that is not shown keeps its number and loses its colour.
     const shade = (cells, value) => (Number.isFinite(value) ? middle(cells.map(layer.shown)) : value);
     const at = (place) => this.partsOf(Math.floor(place / size), place % size);
@@ -273,11 +289,20 @@ class Grid {
     this.ownPaint = layer.shown ? this.own.map((value, row) => shade(this.partsOf(row, row).own, value)) : this.own;
   }
 
-  set(place, value, pairs, doubt) {
-    this.values[place] = value;
-    this.kind[place] = Number.isFinite(value) ? VALUE : pairs > 0 ? MISSING : NOTHING;
-    if (this.kind[place] === MISSING) this.missing++;
-    this.doubt[place] = doubt ? 1 : 0;
+  // Calls back for every place, of a symmetric matrix for those up to the diagonal.
+  each(back) {
+    const { size, matrix: { symmetric } } = this;
+    for (let r = 0; r < size; r++) for (let c = 0; c < (symmetric ? r + 1 : size); c++) back(r, c);
+  }
+
+  set(r, c, value, pairs, doubt) {
+    const kind = Number.isFinite(value) ? VALUE : pairs > 0 ? MISSING : NOTHING;
+    for (const place of this.matrix.symmetric && r !== c ? [r * this.size + c, c * this.size + r] : [r * this.size + c]) {
+      this.values[place] = value;
+      this.kind[place] = kind;
+      if (kind === MISSING) this.missing++;
+      this.doubt[place] = doubt ? 1 : 0;
+    }
   }
 
   // The cells behind a place; each once.
@@ -311,12 +336,14 @@ class Grid {
     return alone ? `diagonal: ${own}` : null;
   }
 
-  // Every value that is shown.
+  // Every value that is shown, upwards; of a symmetric matrix once.
   all() {
     const all = new Float64Array(this.values.length + this.own.length);
     let known = 0;
-    for (const some of [this.values, this.own]) for (const value of some) if (Number.isFinite(value)) all[known++] = value;
-    return all.subarray(0, known);
+    const add = (value) => { if (Number.isFinite(value)) all[known++] = value; };
+    this.each((r, c) => add(this.values[r * this.size + c]));
+    this.own.forEach(add);
+    return all.subarray(0, known).sort();
   }
 
   // The lowest and the highest of them.
@@ -335,7 +362,7 @@ class Grid {
   range(choice) {
     const { layer } = this;
     if (layer.fixed && choice === 'fixed') return layer.fixed;
-    const known = this.all().sort();
+    const known = this.all();
     if (layer.diverging && (choice === 'fixed' || known.length === 0)) return [-view.usual, view.usual];
     if (known.length === 0) return layer.fixed || [1, 10];
     if (layer.diverging) {

@@ -124,13 +124,13 @@ function download(name, text) {
 }
 
 const runs = view.runs.map((run) => {
-  const whole = JSON.parse(blockText(run.data));
-  return { run, matrices: run.maps.map((map) => new Matrix(map, whole)) };
+  later(run, 'document', () => JSON.parse(blockText(run.data)));
+  return { run, matrices: run.maps.map((map) => new Matrix(map, run)) };
 });
 
 // The difference of two runs as a map of its own.
 function differenceOf(about) {
-  const matrix = new Matrix(about, {});
+  const matrix = new Matrix(about, { document: {} });
   matrix.difference = true;
   matrix.verdicts = about.verdicts.map((verdict) => about.words[verdict]);
   // A difference that is not shown is drawn near the middle of the scale, however large it is.
@@ -154,18 +154,6 @@ document.querySelectorAll('button[data-download]').forEach((button) => {
   button.addEventListener('click', () => download(`coretalk-${run.name}.json`, documentOf(run, matrices)));
 });
 
-document.querySelectorAll('.scroll > table').forEach(sortable);
-// Parts of which one is shown at a time.
-document.querySelectorAll('.choices').forEach((place) => {
-  const parts = [...place.children];
-  const select = element('select', {}, ...parts.map((part, index) => element('option', { value: String(index) }, part.dataset.choice)));
-  const show = () => parts.forEach((part, index) => { part.hidden = index !== Number(select.value); });
-  select.addEventListener('change', show);
-  place.classList.add('live-choices');
-  place.prepend(element('div', { class: 'controls' }, element('label', {}, `${place.dataset.label} `, select)));
-  show();
-});
-
 const again = () => groups.forEach((group) => group.update());
 let width = 0;
 new ResizeObserver(() => {
@@ -187,4 +175,18 @@ addEventListener('afterprint', () => {
   folded.forEach((part) => { part.open = false; });
   again();
 });
-document.documentElement.dataset.ready = 'true';
+// What follows the maps is not parsed yet.
+document.addEventListener('DOMContentLoaded', () => {
+  document.querySelectorAll('.scroll > table').forEach(sortable);
+  // Parts of which one is shown at a time.
+  document.querySelectorAll('.choices').forEach((place) => {
+    const parts = [...place.children];
+    const select = element('select', {}, ...parts.map((part, index) => element('option', { value: String(index) }, part.dataset.choice)));
+    const show = () => parts.forEach((part, index) => { part.hidden = index !== Number(select.value); });
+    select.addEventListener('change', show);
+    place.classList.add('live-choices');
+    place.prepend(element('div', { class: 'controls' }, element('label', {}, `${place.dataset.label} `, select)));
+    show();
+  });
+  document.documentElement.dataset.ready = 'true';
+});

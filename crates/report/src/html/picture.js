@@ -39,10 +39,12 @@ class MapCanvas {
     paper.fillStyle = ink('card');
     const ground = parseInt(paper.fillStyle.slice(1), 16);
     const blank = ((255 << 24) | ((ground & 255) << 16) | (ground & 0xff00) | (ground >> 16)) >>> 0;
-    for (let place = 0; place < grid.values.length; place++) {
+    grid.each((r, c) => {
+      const [place, mirrored] = [r * size + c, c * size + r];
       const kind = grid.kind[place];
       words[place] = kind === VALUE ? table[Math.round(255 * scale.position(grid.paint[place]))] : kind === NOTHING ? blank : 0;
-    }
+      if (grid.matrix.symmetric) words[mirrored] = words[place];
+    });
     context.putImageData(pixels, 0, 0);
   }
 

@@ -44,6 +44,9 @@ pub(super) type Of<'a> = Option<(usize, &'a str)>;
 /// Id of the first section of a run.
 pub(super) const SUMMARY: &str = "summary";
 
+/// Id of the section of the heat maps.
+pub(super) const MAPS: &str = "maps";
+
 pub(super) struct Section {
     /// Target of links.
     pub id: String,

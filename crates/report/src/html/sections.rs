@@ -3,7 +3,7 @@
 use super::escape::escaped;
 use super::lead::lead;
 use super::machine;
-use super::section::{Of, SUMMARY, Section, figures, part};
+use super::section::{MAPS, Of, SUMMARY, Section, figures, part};
 use super::series;
 use crate::blocks::Block;
 use crate::figure::{batches, ladder, load, multiples, placements, queue, sides, sweep, timeline};
@@ -184,7 +184,7 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
 pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     // One pair needs no map: states and ladder show more.
     let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
-    let (id, title) = if square { ("maps", "Heat map") } else { ("data", "Data") };
+    let (id, title) = if square { (MAPS, "Heat map") } else { ("data", "Data") };
     Section::new(id, title, of, heat_map_body(&[input], square))
 }
 

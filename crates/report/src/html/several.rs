@@ -1,7 +1,7 @@
 //! Pages of several runs: common facts, their maps side by side, and a table of machines and relations.
 
 use super::machine;
-use super::section::Section;
+use super::section::{MAPS, Section};
 use super::sections::{Maps, heat_map_body, results};
 use crate::alignment::pairing_words;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
@@ -23,7 +23,7 @@ pub(super) fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<
     parts.extend(differing.map(difference));
     if inputs.iter().any(|input| input.maps.iter().any(|map| map.columns.cpus.len() > 1)) {
         let all: Vec<&ReportInput<'_>> = inputs.iter().collect();
-        parts.push(Section::new("maps", "Heat maps", None, heat_map_body(&all, true)));
+        parts.push(Section::new(MAPS, "Heat maps", None, heat_map_body(&all, true)));
     }
     for (number, input) in (1..).zip(inputs) {
         let machine = input.machine();
