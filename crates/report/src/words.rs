@@ -49,7 +49,7 @@ fn at_a_time(map: &LatencyMap) -> Option<Sentence> {
     match &map.regime {
         Regime::Serial if map.cells.len() <= 2 => None,
         Regime::Serial => Some(Sentence::new("one pair at a time")),
-        Regime::Parallel { pairs, .. } => Some(pairs_at_once("up to {pairs} at the same time", *pairs)),
+        Regime::Parallel { pairs, .. } => Some(pairs_at_once("up to {pairs} at once", *pairs)),
     }
 }
 
@@ -84,7 +84,7 @@ pub fn legend(
         && rows > 1
     {
         parts.push(
-            Sentence::new("each {what} shows the middle one of up to {rows} × {columns} cells")
+            Sentence::new("each {what}: median of ≤ {rows} × {columns} cells")
                 .with("what", what)
                 .with("rows", DisplayValue::listed(rows))
                 .with("columns", DisplayValue::listed(columns)),
@@ -96,7 +96,7 @@ pub fn legend(
     parts.push(match settings.counts {
         Counts::Adaptive => {
             let all = coretalk_model::latency::summary::overall(map);
-            let of = if map.needs_cycles(precision) { " in ns or core cycles" } else { "" };
+            let of = if map.needs_cycles(precision) { " in ns or cycles" } else { "" };
             let mark = match (marked, all.doubtful) {
                 (_, 0) => "",
                 (true, _) => "; !: may be wrong",

@@ -127,7 +127,7 @@ pub const TEMPLATES: [&str; 10] = [
     "{what}{hint}",
     "SIMULATED {scenario}",
     "one pair at a time",
-    "up to {pairs} at the same time",
+    "up to {pairs} at once",
     "taskset -c {near} COMMAND",
     "the {kind} cores, taskset -c {cpus} COMMAND",
     "any cores (all are about equally close)",
@@ -173,7 +173,7 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
         "one pair at a time" => {
             (!matrices().any(|of| of["regime"] == "serial")).then(|| "pairs ran in parallel".to_owned())
         }
-        "up to {pairs} at the same time" => {
+        "up to {pairs} at once" => {
             (!matrices().any(|of| of["regime"] == "parallel")).then(|| "pairs ran alone".to_owned())
         }
         "taskset -c {near} COMMAND" => {

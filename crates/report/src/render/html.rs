@@ -55,8 +55,9 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             }
             Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {}", written(text)))),
             Block::Title(parts) | Block::Parts(parts) => {
+                let class = if matches!(block, Block::Parts(_)) { " class=\"parts\"" } else { "" };
                 let parts: Vec<String> = parts.iter().map(written).collect();
-                html.push_str(&paragraph("", &parts.join(" · ")));
+                html.push_str(&paragraph(class, &parts.join(" · ")));
             }
             Block::Table(table) | Block::Wide(table, _) if table.rows.is_empty() => {}
             Block::Table(table) | Block::Wide(table, _) => {
