@@ -115,6 +115,8 @@ pub const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "
 pub const WATCHED: &[&str] = &["cpus", "smt", "machine", "seed", "nice", "rt"];
 /// [`MEASURED`] for `place`: the workload sets its own priority.
 pub const COMPARED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
+/// What a run measures, as its file keeps it: a resumed run takes none of these.
+pub const SETTINGS: &[&str] = &["cpus", "smt", "seed", "precision", "keep_raw"];
 /// Storage and metadata of a new run.
 pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "note"];
 /// Format and destination of the result.

@@ -162,9 +162,9 @@ fn leaf<'a>(definitions: &'a Command, matches: &'a ArgMatches) -> (String, &'a C
     (path.join(" "), command, leaf)
 }
 
-/// The flag of an option: `--no-save`.
+/// The flag of an option: `--no-save`; of another argument, its name.
 fn flag(option: &Arg) -> String {
-    option.get_long().map_or_else(|| option.get_id().to_string(), |long| format!("--{long}"))
+    option.get_long().map_or_else(|| format!("the {}", option.get_id()), |long| format!("--{long}"))
 }
 
 /// Removes an option and its value (`--long`, `--long=value`, `-s`, `-svalue`) before `--`: later words are not ours.

@@ -19,7 +19,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::placement::act(invocation, Some(args), run, &stop);
+        return resume::placement::act(invocation, run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
     let requested = request(&*machine, global, args, seed)?;

@@ -2,12 +2,12 @@
 
 pub mod placement;
 
-use crate::args::options::{self, Global};
+use crate::args::options;
 use crate::args::parse::{Invocation, TypedOption};
 use crate::args::series::SeriesArgs;
 use crate::args::value::MachineWord;
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::map::{self, Measuring};
+use crate::resolve::map::Measuring;
 use crate::resolve::output::{Verbosity, remark};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{machine, runtimes, trials};
@@ -20,17 +20,16 @@ use coretalk_measure::session::latency::ResumedState;
 use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::sim::Scenario;
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::LatencySettings;
 use coretalk_model::place::PROBE;
-use coretalk_model::run::{RunHeader, RunSettings};
+use coretalk_model::run::RunHeader;
 use coretalk_model::series::{Gathering, SeriesSettings};
-use coretalk_model::{CpuId, CpuSet, Picos};
+use coretalk_model::{CpuId, Picos};
 use std::path::PathBuf;
 
 /// Continues a run.
 ///
 /// # Errors
-/// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
+/// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
 pub fn act(
     invocation: &Invocation,
     measuring: Measuring<'_>,
@@ -63,7 +62,6 @@ pub fn act(
     let of_trials = trials.as_ref().map_or(Picos::ZERO, |trials| trials.budget);
     let had = settings.as_ref().map_or(Picos::ZERO, |settings| settings.budget) + of_trials;
     let mut machine = found.machine(invocation)?;
-    same_settings(invocation, measuring, &*machine, settings.as_ref(), trials.as_ref())?;
     if found.needs_nothing(invocation, had)? {
         return Ok(ExitCode::Done);
     }
@@ -96,8 +94,9 @@ impl ResumableRun {
     /// Opens the file of a run.
     ///
     /// # Errors
-    /// There is no such run, or its file cannot be used.
+    /// An option that would change its settings; there is no such run, or its file cannot be used.
     pub fn open(invocation: &Invocation, run: &str) -> Result<ResumableRun, Failure> {
+        refuse_settings(invocation)?;
         let global = &invocation.cli.global;
         let path = saved::locate(global, run)?;
         let file = RunFile::open(&path)?;
@@ -192,87 +191,24 @@ fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Opti
     }
 }
 
-/// Checks that settings typed again agree with the file, which determines them.
-fn same_settings(
-    invocation: &Invocation,
-    measuring: Measuring<'_>,
-    machine: &dyn Machine,
-    was: Option<&LatencySettings>,
-    trials: Option<&SeriesSettings>,
-) -> Result<(), Failure> {
-    let typed = |ids: &[&str]| ids.iter().find_map(|id| invocation.flag(id));
-    let known = RunSettings { latency: was, series: trials, place: None };
-    let seed = invocation.cli.global.seed.unwrap_or(known.seed());
-    let settings = [
-        "cpus",
-        "smt",
-        "pairs",
-        "protocol",
-        "hint",
-        "home",
-        "lines",
-        "samples",
-        "iterations",
-        "tool_counts",
-        "parallel",
-        "precision",
-        "seed",
-        "tails",
-        "rate",
-        "imitate",
-        "keep_raw",
-    ];
-    if typed(&settings).is_none() {
-        return Ok(());
-    }
-    let now = map::request(machine, &invocation.cli.global, measuring, seed)?;
-    let sorted = |cpus: &[CpuId]| cpus.iter().copied().collect::<CpuSet>();
-    type Differing = Vec<(&'static [&'static str], bool)>;
-    let of_latency = |now: &LatencySettings, was: &LatencySettings| -> Differing {
-        vec![
-            (&["cpus", "smt", "pairs"], sorted(&now.cpus) != sorted(&was.cpus) || now.pairs != was.pairs),
-            (&["protocol"], now.protocols != was.protocols),
-            (&["hint"], now.hint != was.hint),
-            (&["home"], now.home != was.home),
-            (&["lines"], now.lines != was.lines),
-            (&["samples", "iterations", "tool_counts"], now.counts != was.counts),
-            (&["parallel"], now.parallel != was.parallel),
-            (&["precision"], now.precision != was.precision),
-            (&["seed"], now.seed != was.seed),
-            (&["tails", "rate"], now.tails != was.tails),
-            (&["imitate"], now.imitate != was.imitate),
-            (&["keep_raw"], now.keep_raw != was.keep_raw),
-        ]
+/// Refuses an option that would change what the run measures, which its file determines.
+fn refuse_settings(invocation: &Invocation) -> Result<(), Failure> {
+    let shared = options::all();
+    let is_setting = |typed: &&TypedOption| {
+        let is_shared = shared.iter().any(|arg| arg.get_id() == typed.id.as_str());
+        !is_shared || options::SETTINGS.contains(&typed.id.as_str())
     };
-    let of_trials = |now: &SeriesSettings, was: &SeriesSettings| -> Differing {
-        vec![
-            (&["cpus", "smt"], sorted(&now.cpus) != sorted(&was.cpus)),
-            (&["precision"], now.precision != was.precision),
-            (&["seed"], now.seed != was.seed),
-            // Only maps have raw ticks.
-            (&["keep_raw"], true),
-        ]
-    };
-    let differs = match (&now.latency, was, now.series.as_ref().zip(trials)) {
-        (Some(now), Some(was), _) => of_latency(now, was),
-        // A run on one CPU has no pairs.
-        (_, None, Some((now, was))) => of_trials(now, was),
-        _ => vec![(&["cpus", "smt"] as &[&str], true)],
-    };
-    for (ids, differs) in differs {
-        if let (Some(option), true) = (typed(ids), differs) {
-            return Err(Failure::Usage(format!(
-                "{option} differs from the run to resume; leave it out (only --budget may change), or start a new run"
-            )));
-        }
-    }
-    Ok(())
+    let Some(TypedOption { flag, .. }) = invocation.typed.iter().find(is_setting) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "{flag} cannot be combined with --resume, as a resumed run keeps its settings: leave it out (only --budget and the \
+         options of output may be given), or start a new run"
+    )))
 }
 
 /// Continues a run of series. `args` is the command typed with it, if any.
 ///
 /// # Errors
-/// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
+/// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
 pub fn act_on_trials(
     invocation: &Invocation,
     args: Option<&dyn SeriesArgs>,
@@ -289,14 +225,21 @@ pub fn act_on_trials(
     if settings.probes == [PROBE] {
         drop(found);
         return match args {
-            None => placement::act(invocation, None, run, stop),
+            None => placement::act(invocation, run, stop),
             Some(_) => {
                 Err(Failure::Usage("the run to resume compares placements; leave out the command".into()))
             }
         };
     }
+    if let Some(args) = args
+        && settings.probes != [args.probe()]
+    {
+        return Err(Failure::Usage(format!(
+            "the run to resume was made by `{}`; leave out the command",
+            settings.probes.join(", ")
+        )));
+    }
     let mut machine = found.machine(invocation)?;
-    same_trials(invocation, args, &mut *machine, &settings, stop)?;
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
@@ -312,55 +255,4 @@ pub fn act_on_trials(
     let (options, ResumedSegment { segment, plan }) =
         found.go_on(invocation, &mut *machine, workers, stop)?;
     perform(&mut *machine, segment, plan, outputs, &options, stop)
-}
-
-/// Checks that settings typed again agree with the file, which determines them.
-fn same_trials(
-    invocation: &Invocation,
-    args: Option<&dyn SeriesArgs>,
-    machine: &mut dyn Machine,
-    was: &SeriesSettings,
-    stop: &Stop,
-) -> Result<(), Failure> {
-    let differs = |option: &str| {
-        Err(Failure::Usage(format!(
-            "{option} differs from the run to resume; leave it out (only --budget may change), or start a new run"
-        )))
-    };
-    let global = &invocation.cli.global;
-    if global.seed.is_some_and(|seed| seed != was.seed) {
-        return differs("--seed");
-    }
-    if global.precision.is_some_and(|precision| precision != was.precision) {
-        return differs("--precision");
-    }
-    let Some(args) = args else {
-        return match ["cpus", "smt", "order"].iter().find_map(|id| invocation.flag(id)) {
-            Some(option) => {
-                Err(Failure::Usage(format!("{option} has no effect when resuming; leave it out")))
-            }
-            None => Ok(()),
-        };
-    };
-    if was.probes != [args.probe()] {
-        return Err(Failure::Usage(format!(
-            "the run to resume was made by `{}`; leave out the command",
-            was.probes.join(", ")
-        )));
-    }
-    // The remaining options concern duration, destination and display, not the measurement.
-    let shared = options::all();
-    let is_shared = |id: &str| shared.iter().any(|arg| arg.get_id() == id);
-    let chooses =
-        |typed: &&TypedOption| ["cpus", "smt"].contains(&typed.id.as_str()) || !is_shared(&typed.id);
-    let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
-    let mut is_same = |global: &Global| -> Result<bool, Failure> {
-        let now = trials::request(machine, global, args, was.seed, stop)?.settings;
-        Ok(now.trials == was.trials && now.options == was.options)
-    };
-    let unordered = Global { order: None, ..global.clone() };
-    match is_same(global)? || is_same(&unordered)? {
-        true => Ok(()),
-        false => differs(&option.flag),
-    }
 }

@@ -319,18 +319,12 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
     let again = tool.done(&["place", "--resume", "latest", "--format", "json"]);
     assert!(again.err.contains("resume it with a longer --budget"), "{}", again.err);
     for (more, part) in [
-        (&["--seed", "2"][..], "--seed differs"),
-        (&["place", "--placement=a=0,1", "--placement=b=2,3", "--workload=ring"], "differs from the run"),
+        (&["--seed", "2"][..], "--seed cannot be combined with --resume"),
         (&["wake"], "leave out the command"),
         (&["latency"], "leave out the command"),
-        (&["place", "--repeat", "31"], "--repeat differs"),
-        (&["place", "--threads", "3"], "--threads differs"),
-        (&["place", "--min-effect", "2%"], "--min-effect differs"),
-        (&["place", "--placement=one-l3", "--placement=spread"], "--placement differs"),
-        (&["place", "--workload=barrier"], "--workload differs"),
-        (&["place", "--timeout=5s"], "--timeout differs"),
-        (&["place", "--metric=a=b"], "--metric differs"),
-        (&["place", "--", "true"], "the command differs"),
+        (&["place", "--repeat", "31"], "--repeat cannot"),
+        (&["place", "--placement=one-l3", "--placement=spread"], "--placement cannot"),
+        (&["place", "--", "true"], "the command cannot"),
     ] {
         let (front, back) = match more.iter().position(|word| *word == "--") {
             Some(at) => more.split_at(at),
@@ -338,15 +332,6 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
         };
         let refused = tool.call(&[front, &["--resume", "latest", "--budget", "60s"], back].concat());
         assert!(refused.code == 2 && refused.err.contains(part), "{part}: {}", refused.err);
-    }
-    // Equivalent options in other words.
-    for more in [
-        &["place", "--cpus", "0-15"][..],
-        &["place", "--placement=one-l3", "--placement=across-l3", "--repeat", "30"],
-        &["place", "--smt", "all", "--threads", "8"],
-    ] {
-        let again = tool.call(&[more, &["--resume", "latest", "-q", "--no-save"][..2]].concat());
-        assert_eq!(again.code, 0, "{more:?}: {}", again.err);
     }
     let whole = tool.done(&["--resume", "latest", "--budget", "60s", "-q", "--format", "json"]).out;
     assert_eq!(runs(&whole), (vec![30, 30], 2));

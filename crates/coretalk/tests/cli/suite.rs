@@ -165,7 +165,7 @@ fn one_cpu_has_no_map_and_the_rest_is_measured() {
     assert!(probes(&document).is_superset(&["wait", "spawn", "contend", "jitter"].into()));
     for (option, value) in [("--seed", "9"), ("--precision", "9%")] {
         let refused = tool.call(&["suite", "--resume", "one", option, value]);
-        let is_named = refused.err.contains(&format!("{option} differs"));
+        let is_named = refused.err.contains(&format!("{option} cannot be combined"));
         assert_eq!((refused.code, is_named), (2, true), "{}", refused.err);
     }
     tool.done(&words(&[], &["--cpus", "2", "--name", "glance", "-q"]));
