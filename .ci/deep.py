@@ -32,17 +32,17 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ".ci/passed"
-# No check begins that is expected to end later, counted from the start of `.ci/run`.
+# Seconds from the start of `.ci/run`; a check that is expected to end later is not started.
 CAP_S = 60 * 60
-# A check still running then is stopped, so that its failure is reported before the whole run is lost.
+# Seconds from the start of `.ci/run`; a check still running then is stopped, so that the run can report its failure.
 STOP_S = 85 * 60
 # The expected time of a check without a record.
 UNKNOWN_S = 10 * 60
-# A command that ends with it says that something it needs is not here: neither a pass nor a failure.
+# Exit status of a command that lacks something it needs: neither a pass nor a failure.
 SKIPPED = 3
-# What ends the checks and everything that they began.
+# Signals that end the checks and all their processes.
 ENDING = (signal.SIGINT, signal.SIGTERM)
-# Those that came, the one that counts first.
+# Received signals; the first determines the exit status.
 ENDED: list[int] = []
 NIGHTLY = "nightly-2026-10-30"
 # rust-version in Cargo.toml.
@@ -75,9 +75,9 @@ class Check(NamedTuple):
 
     name: str
     title: str
-    # A line for bash, to which `tests` are added, with what shows the lines of tests that pass.
+    # A line for bash, to which `tests` are appended, and the option that shows the output of passing tests.
     command: str
-    # Parts of names of tests; each must match one that passes, and the empty one matches any.
+    # Parts of test names; each must match a test that passes. An empty one matches any test.
     tests: tuple[str, ...] = ()
     # Patterns of the compiler's dependency files, below target/; they name the Rust sources that are inputs.
     compiled: tuple[str, ...] = ()
@@ -86,16 +86,16 @@ class Check(NamedTuple):
     # Commands whose first line of output is a version.
     tools: tuple[str, ...] = ("rustc -V",)
     needs: tuple[Need, ...] = ()
-    # Seconds for building what another check may have built before this one passed, where the loop below takes 0.1 s.
+    # Build time that the record lacks if another check had built the same before, in seconds where `loop_s` is 0.1 s.
     build_s: int = 0
 
     @property
     def line(self) -> str:
-        # A test that lacks something passes, and says so in its output only.
+        # A test that lacks something it needs passes, and reports that in its output only.
         return " ".join([self.command, *filter(None, self.tests), *(["--show-output"] if self.tests else [])])
 
     def definition(self) -> str:
-        """A digest of all that decides what a pass is worth."""
+        """A digest of everything in the definition that affects the meaning of a pass."""
         needs = tuple(need.what for need in self.needs)
         return digest_of(self._replace(title="", command=self.line, needs=needs, build_s=0))
 
@@ -105,7 +105,7 @@ def digest_of(value: Any) -> str:
 
 
 def program(*names: str) -> Need:
-    """These programs are installed; `.ci/packages` has tried."""
+    """Needs these programs, which `.ci/packages` has tried to install."""
     return Need(
         f"programs {names}",
         lambda: next((f"{name} is not installed" for name in names if shutil.which(name) is None), None),
@@ -113,12 +113,12 @@ def program(*names: str) -> Need:
 
 
 def native(machine: str) -> Need:
-    """This machine is of that architecture."""
+    """Needs a machine of this architecture."""
     return Need(f"native {machine}", lambda: None if platform.machine() == machine else f"this machine is no {machine}")
 
 
 def foreign(machine: str) -> Need:
-    """This machine is of another architecture."""
+    """Needs a machine of another architecture."""
     why = f"this machine is {machine} itself, where `cargo test` runs these tests"
     return Need(f"foreign {machine}", lambda: why if platform.machine() == machine else None)
 
@@ -207,8 +207,8 @@ CHECKS = (
         "packages: crates, static binaries of x86-64 and aarch64, tarballs, wheels, Debian packages",
         "cargo package --workspace --locked --offline --no-verify --allow-dirty && dist/build --quick x86_64 aarch64 && "
         ".ci/released.py && lintian --fail-on error,warning target/dist/*.deb",
-        # How it is built and packed, and what the manual page and completions are made of. That other sources build, and stay
-        # below the limit of size, `laboratory` finds: it builds the same packages after a change of any.
+        # How packages are built, and the sources of the manual page and the completions. `laboratory` builds the same
+        # packages after a change of any other source, and finds build failures and excessive size.
         files=(*PACKED, ".ci/released.py", "crates/coretalk/src/args.rs", "crates/coretalk/src/args"),
         tools=("rustc -V", "lintian --version"),
         needs=(*RELEASE_NEEDS, program("lintian")),
@@ -273,7 +273,7 @@ CHECKS = (
         "fuzz: 2,000 seeds of changed run files, matrices, histograms, XML, scenarios and lines of adapters",
         "CORETALK_TEST_ACCEPTANCE=1 cargo test --locked -p coretalk --test integration --",
         ("fuzz::",),
-        # What reads them. How it is shown is tried with fewer seeds after every change.
+        # The parsers of these files. After every change, the core fuzzes with fewer seeds how the contents are shown.
         of_tests("coretalk_measure", "coretalk_model"),
         (*MANIFESTS, "crates/coretalk/src/store.rs", "crates/coretalk/src/store", "crates/coretalk/tests/fuzz"),
     ),
@@ -312,9 +312,9 @@ CHECKS = (
         "reproducible",
         "packages of x86-64 built twice: the same bytes",
         "dist/build --twice x86_64",
-        # What may bring times, paths or an order by chance into the packages: how they are built and packed, build scripts,
-        # macros of other crates and, as a tool, the compiler. An edit of our other sources cannot: rustc reads no clock, and
-        # the texts that the binary writes into the packages are compared with their snapshots in the core.
+        # What may bring times, paths or a random order into the packages: building and packing, build scripts, macros
+        # of other crates, and the compiler (in `tools`). Our other sources cannot: rustc reads no clock, and the core
+        # compares the texts that the binary writes into the packages with snapshots.
         files=PACKED,
         needs=RELEASE_NEEDS,
         build_s=200,
@@ -326,7 +326,7 @@ CHECKS = (
 
 
 def snapshot(root: Path = ROOT) -> Tree:
-    """Every file that git tracks or would add. Taken once, so that what is recorded is what was there at the beginning."""
+    """Every file that git tracks or would add, read once, so that records describe the files at the beginning."""
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=root, capture_output=True, check=False)
     if listed.returncode != 0:
         sys.exit(f"deep.py: the inputs of checks are listed by git, which says: {os.fsdecode(listed.stderr).strip()}")
@@ -345,7 +345,7 @@ RUST = re.compile(
 
 
 def code_of(text: str, with_text: bool) -> str:
-    """Rust source without comments and layout; without `with_text` also without the wording of strings, whose placeholders stay."""
+    """Rust source without comments and layout; without `with_text`, strings are reduced to their placeholders."""
     literals = []
 
     def reduced(found: re.Match[str]) -> str:
@@ -366,7 +366,7 @@ def code_of(text: str, with_text: bool) -> str:
 
 
 def below(path: str, places: tuple[str, ...]) -> bool:
-    """Whether it is one of these files, or in one of these folders."""
+    """Whether the path is one of `places` (files or folders) or in one of them."""
     return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
@@ -382,7 +382,7 @@ def compiled_sources(pattern: str, tree: Tree) -> set[str]:
     found = set()
     for file in (ROOT / "target").glob(pattern):
         text = file.read_text()
-        # Lints are of the core, and read their own settings.
+        # Written by Clippy, which is part of the core and reads settings of its own.
         if "env-dep:CLIPPY_ARGS" in text:
             continue
         for line in text.splitlines():
@@ -400,19 +400,19 @@ def inputs(check: Check, tree: Tree, compiled: Iterable[str]) -> dict[str, str]:
 
 
 def versions(check: Check) -> dict[str, str]:
-    """The first line that each tool says of itself; empty where it cannot be asked."""
+    """The first line of output of each tool; empty if it fails."""
     lines = {tool: output(*tool.split()) or "" for tool in check.tools}
     return {tool: said.partition("\n")[0].strip() for tool, said in lines.items()}
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record with a digest of all the rest of it, which one that was merged of two does not have: that was never tried."""
+    """A record with a digest of its other fields, which does not match in a record that git merged from two."""
     rest = {key: value for key, value in record.items() if key != "digest"}
     return {**rest, "digest": digest_of(rest)}
 
 
 def record_of(check: Check, tree: Tree) -> dict[str, Any] | None:
-    """What the last passing run left; None where nothing, or nothing whole, is there."""
+    """The record of the last pass; None if it is missing or damaged."""
     try:
         record = json.loads(tree.get(f"{PASSED}/{check.name}", b""))
         return record if record == sealed(record) else None
@@ -460,12 +460,12 @@ def expected_s(check: Check, record: Mapping[str, Any] | None, loop: float) -> f
 
 
 def passed_at(check: Check) -> int:
-    """The time of the commit that changed its file last; 0 where there is none."""
+    """The time of the last commit that changed the record of a check; 0 without one."""
     return int((output("git", "log", "-1", "--format=%ct", "--", f"{PASSED}/{check.name}") or "").strip() or 0)
 
 
 def run(check: Check, limit_s: float) -> tuple[int, list[str]]:
-    """Its exit status, 124 if it was stopped, and its lines, which are printed meanwhile. Nothing of it runs on afterwards."""
+    """Runs a check and prints its lines; returns its exit status (124 if stopped) and lines. Kills what remains."""
     words = ["timeout", "--kill-after=30", f"{limit_s:.0f}", "bash", "-c", check.line]
     child = subprocess.Popen(
         words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -483,21 +483,22 @@ def run(check: Check, limit_s: float) -> tuple[int, list[str]]:
     reader = threading.Thread(target=read, daemon=True)
     try:
         reader.start()
-        # Not reaped yet, so that its number is still its own. In steps, as a signal just before a call does not end it.
+        # Without reaping, so that the process id stays reserved. Polled, since a signal just before a blocking call
+        # would not interrupt it.
         while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(0.05)
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         if ENDED:
             sys.stdout.flush()
-            # At once: Python gives handlers their default action back while it ends, and a second signal would kill it.
+            # Not `sys.exit`: Python restores the default handlers while it exits, and a second signal would kill it.
             os._exit(128 + ENDED[0])
     reader.join(10)
     return child.wait(), lines
 
 
 def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, set[str]]) -> tuple[str, str]:
-    """What came of it, `ok`, `skipped` or `FAILED (…)`, and why it is no pass where its status does not say that."""
+    """The outcome (`ok`, `skipped` or `FAILED (…)`) and, if the status does not show it, why it is no pass."""
     if status == SKIPPED:
         return "skipped", next(filter(None, reversed(lines)), "it does not say why")
     if status != 0:
@@ -505,7 +506,7 @@ def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, 
     passed = [found[1] for line in lines if (found := re.fullmatch(r"test (\S+).* \.\.\. ok", line))]
     if unmatched := [part for part in check.tests if not any(part in name for name in passed)]:
         return "FAILED", f"no test passed whose name contains `{unmatched[0]}`"
-    # A test cannot say otherwise that it tried nothing.
+    # Only its output shows that a test was skipped.
     if skipped := [line for line in lines if line.startswith("skipped: ")]:
         return "skipped", skipped[0].removeprefix("skipped: ")
     if unknown := [pattern for pattern in check.compiled if not compiled[pattern]]:
@@ -514,10 +515,10 @@ def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, 
 
 
 def end(number: int, _: Any) -> None:
-    """Ends this with the first signal, and lets no second one disturb that."""
+    """Exits on the first signal; later signals are ignored, so that they do not disturb the exit."""
     ENDED.append(number)
     for other in ENDING:
-        # Not `SIG_IGN`: Python would warn where the signal has come already, and forget that it ends.
+        # Not `SIG_IGN`: for a signal that has already arrived, Python would print a warning and drop the exit.
         signal.signal(other, lambda *_: None)
     sys.exit(128 + number)
 
@@ -534,10 +535,10 @@ def main(words: list[str]) -> int:
     if unknown:
         parser.error(f"no check is called {sorted(unknown)[0]}; known: {', '.join(check.name for check in CHECKS)}")
     began = time.monotonic() - options.elapsed
-    # Also where this was begun in the background, which ignores Ctrl-C; `run` ends what it has begun.
+    # Also in a background job, for which the shell ignores Ctrl-C; `run` kills the processes of its check.
     for number in ENDING:
         signal.signal(number, end)
-    # What would build elsewhere, or test another binary.
+    # Variables that would change where or how cargo builds, or which binary is tested.
     for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "CORETALK_X86_64", "CORETALK_AARCH64", "CORETALK_TEST_BINARY"):
         os.environ.pop(name, None)
     os.environ |= {"CARGO_TERM_COLOR": "never", "CARGO_INCREMENTAL": "0", "NO_COLOR": "1"}
@@ -564,7 +565,7 @@ def main(words: list[str]) -> int:
         return 0
     loop = loop_s()
     print(f"a CPU-bound loop takes {loop:.3f} s on both CPUs")
-    # Longest due first; `sorted` keeps the order of value among equals.
+    # Oldest pass first; `sorted` is stable, so equal ones stay in the order of CHECKS.
     for check, why in sorted(due, key=lambda it: passed_at(it[0])):
         print(f"\n== {check.title}\n   {check.line}\n   {why}", flush=True)
         record = record_of(check, tree)
@@ -578,7 +579,7 @@ def main(words: list[str]) -> int:
             summary(f"skipped             {check.title}: {missing}")
             continue
         started = time.monotonic()
-        # One that hangs leaves time for the others.
+        # The limit leaves time for the other checks if one hangs.
         status, lines = run(check, 2 * CAP_S if forced else min(STOP_S - elapsed, 3 * expected + 300))
         took = time.monotonic() - started
         compiled = {pattern: compiled_sources(pattern, tree) for pattern in check.compiled}

@@ -1,5 +1,5 @@
-"""How a machine is booted: a kernel and programs from Debian's packages, an initial file system, QEMU without
-hardware help."""
+"""Boots machines in QEMU without hardware acceleration, from a kernel and programs of Debian's packages in an initial
+file system."""
 
 import contextlib
 import shutil
@@ -17,13 +17,13 @@ from machines import Machine, cpu_set
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "target" / "lab"
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
-# Seconds until the first process runs: 8 to 60, the latter on 64 CPUs beside other work.
+# Maximum seconds until the first process runs: it took 8 to 60, the latter with 64 CPUs on a busy host.
 UP_BY = 150
 QEMU = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
 CONSOLE = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
-# Disks; ext4 is in the kernel.
+# Drivers of the disks, in the order of loading; ext4 is built into the kernel.
 MODULES = ("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk")
-# The shell, and lstopo with what it is linked to.
+# The shell, and lstopo with its libraries.
 PACKAGES = ("busybox-static", "hwloc-nox", "libhwloc15", "libc6", "libtinfo6", "libudev1", "libgcc-s1")
 PARTS = (
     "bin/busybox", "bin/lstopo-no-graphics", "lib64/ld-linux-*", "lib/ld-linux-*",
@@ -37,8 +37,8 @@ class Missing(Exception):
 
 @dataclass
 class Boot:
-    """What came of a boot: the lines of its console, the files that it left, how long it took, and whether the first process
-    ran."""
+    """Result of a boot: the lines of the console, the files that the machine left, the duration, whether the job was
+    completed, and whether the first process ran."""
 
     lines: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Boot:
 
 
 class Guests:
-    """Boots machines; what they boot from is made once."""
+    """Boots machines; prepares kernel and initial file system once per architecture."""
 
     def __init__(self, binaries: dict[str, Path]):
         self.binaries = binaries
@@ -65,8 +65,8 @@ class Guests:
         told: Callable[[str], bool] = lambda line: False,
         programs: Sequence[str] = (),
     ) -> Boot:
-        """Runs a job, a script for the shell, on a machine with a disk. Every write to the disk goes to the log too, where one
-        is given. The power is cut once `told` says so of a line. `programs` are sources in C that it needs."""
+        """Runs a job (a shell script) on a machine with a disk. Every write to the disk is also written to `log`, if
+        given. The power is cut after the first line for which `told` is true. `programs` are C programs of the job."""
         added = [entry(f"bin/{name}", 0o100755, compiled(name)) for name in programs]
         kernel, initramfs = self._made(machine.arch)
         with tempfile.TemporaryDirectory() as name:
@@ -81,8 +81,8 @@ class Guests:
             words += ["-accel", "tcg,thread=multi", "-nodefaults", "-no-user-config", "-display", "none"]
             words += ["-serial", "stdio", "-monitor", "none", "-no-reboot"]
             words += ["-kernel", str(kernel), "-initrd", str(folder / "initrd")]
-            # A kernel that has met a fault of its own ends at once: it was seen to go on for ten minutes, with tasks that hang.
-            # The kernel of an x86 gives up where its timer seems not to tick, as on a busy host.
+            # A kernel with an internal fault ends at once: without this, one continued for ten minutes with hung tasks.
+            # An x86 kernel gives up if its timer seems not to tick, as on a busy host.
             timer = " no_timer_check" if machine.arch == "x86_64" else ""
             words += ["-append", f"console={CONSOLE[machine.arch]} panic=-1 oops=panic quiet loglevel=4{timer} {machine.kernel}"]
             words += ["-blockdev", f"driver=file,node-name=results,filename={results}"]
@@ -95,7 +95,7 @@ class Guests:
                 words += ["-device", f"virtio-blk-pci,drive={name},write-cache=on"]
             boot = run(words, limit, told)
             if not boot.is_up:
-                # A kernel whose CPUs get no time of a busy host for a second gives up; the disk is as it was.
+                # A kernel gives up if a busy host gives its CPUs no time for a second; the disk is unchanged.
                 boot = run(words, limit, told)
             if boot.ended_itself:
                 boot.files = files_of(results)
@@ -136,14 +136,14 @@ class Guests:
 
 
 def need(command: str, package: str) -> None:
-    """Refuses where a command is missing."""
+    """Raises `Missing` if a command is not installed."""
     if shutil.which(command) is None:
         raise Missing(f"{command} is missing; install {package}")
 
 
 def packages(arch: str) -> Path:
-    """Unpacks a kernel, a shell and lstopo, by apt with a state of its own: nothing is installed, and packages of another
-    architecture come without changing the system."""
+    """Downloads and unpacks a kernel, a shell and lstopo. apt uses a state directory in the cache, so nothing is
+    installed, and packages of another architecture need no change of the system."""
     debian = DEBIAN[arch]
     root = CACHE / debian / "root"
     if (root / "complete").exists():
@@ -168,7 +168,7 @@ def packages(arch: str) -> Path:
         return said.stdout
 
     call("apt-get", *words, "update")
-    # The metapackage needs one package, the kernel of today.
+    # The metapackage depends on one package, the current kernel.
     needs = call("apt-cache", *words, "depends", f"linux-image-cloud-{debian}")
     kernel = next((line.split()[-1] for line in needs.splitlines() if "Depends:" in line), None)
     if kernel is None:
@@ -182,7 +182,7 @@ def packages(arch: str) -> Path:
 
 
 def compiled(name: str) -> bytes:
-    """A program of the laboratory, for this machine's architecture and without libraries."""
+    """Compiles a C program of the laboratory statically, for the architecture of the host."""
     need("cc", "gcc and libc6-dev")
     CACHE.mkdir(parents=True, exist_ok=True)
     made = subprocess.run(
@@ -202,12 +202,12 @@ def entry(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0,
 
 
 def archive(entries: list[bytes]) -> bytes:
-    """A whole archive; the kernel reads several, one after the other, where each begins at a multiple of four."""
+    """A complete archive; the kernel reads concatenated archives if each begins at a multiple of four bytes."""
     return b"".join(entries) + entry("TRAILER!!!", 0)
 
 
 def device_tree(machine: Machine, folder: Path) -> list[str]:
-    """Kinds of cores and caches cannot be asked of QEMU: they are written into the device tree that it would have given."""
+    """Adds kinds of cores and caches, for which QEMU has no option, to the device tree that QEMU would pass."""
     if not machine.kinds:
         return []
     need("dtc", "device-tree-compiler")
@@ -226,27 +226,27 @@ def device_tree(machine: Machine, folder: Path) -> list[str]:
     caches = f"l3: l3 {{ {shared} cache-level = <3>; cache-size = <0x400000>; }};"
     for number in range(len(machine.l2)):
         caches += f"l2_{number}: l2-{number} {{ {shared} cache-level = <2>; cache-size = <0x80000>; next-level-cache = <&l3>; }};"
-    # Nodes stand behind the properties of the node that holds them.
+    # In a source, the children of a node follow its properties.
     at = source.index("cpu-map {", source.index("cpus {"))
     (folder / "told.dts").write_text(source[:at] + caches + source[at:])
     subprocess.run(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", folder / "told.dtb", folder / "told.dts"], check=True)
     return ["-dtb", str(folder / "told.dtb")]
 
 
-# Two kernels that start all their CPUs at once starve each other until one of them gives up.
+# Held during a boot: two kernels that start all their CPUs at the same time starve each other until one gives up.
 STARTING = threading.Lock()
 
 
 def run(words: list[str], limit: float, told: Callable[[str], bool]) -> Boot:
-    """Runs QEMU until it ends, the limit passes, or `told` cuts the power; no longer than `UP_BY` where it does not boot.
-    Machines boot one after the other."""
+    """Runs QEMU until it ends, `limit` seconds pass, or `told` is true for a line; at most `UP_BY` seconds if the first
+    process does not run. Machines boot one at a time."""
     with contextlib.ExitStack() as starting:
         starting.enter_context(STARTING)
         return watched(words, limit, told, starting.close)
 
 
 def watched(words: list[str], limit: float, told: Callable[[str], bool], is_up: Callable[[], None]) -> Boot:
-    """The same; `is_up` is called once the first process runs."""
+    """`run` without the lock; calls `is_up` when the first process runs."""
     boot = Boot()
     began = time.monotonic()
     qemu = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -256,7 +256,7 @@ def watched(words: list[str], limit: float, told: Callable[[str], bool], is_up: 
     cut = False
     assert qemu.stdout is not None
     for raw in qemu.stdout:
-        # What stands behind the last line end was cut off.
+        # A last line without its end was cut off.
         if not raw.endswith(b"\n"):
             break
         line = raw.decode(errors="replace").rstrip("\r\n")
@@ -297,7 +297,7 @@ def ext4(image: Path, mib: int) -> None:
 
 
 def static_binary(arch: str, given: str | None) -> Path | None:
-    """The static coretalk for an architecture: given, or out of the tarball that `dist/build` leaves, without symbols."""
+    """The static coretalk for an architecture: the given file, or the stripped one in the tarball of `dist/build`."""
     if given is not None:
         return Path(given)
     tarball = max((ROOT / "target" / "dist").glob(f"coretalk-*-{arch}-linux.tar.gz"), default=None)

@@ -1,6 +1,6 @@
-//! Our ring against rtrb on the same two CPUs, turn by turn in one run, and what the timed loop costs beside a bare
-//! one: `cargo run --release -p coretalk-measure --example queue_ratio [CPU CPU]`. Prints ratios; asked are at least
-//! 0.95 and at most 1.03.
+//! Compares our ring with rtrb on the same two CPUs, in alternating turns of one run, and the timed loop with a bare
+//! loop: `cargo run --release -p coretalk-measure --example queue_ratio [CPU CPU]`. Targets: at least 0.95 for
+//! rtrb/ours, at most 1.03 for loop/bare.
 
 #[cfg(all(target_os = "linux", not(loom)))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,7 +32,7 @@ mod linux {
     use std::error::Error;
     use std::sync::atomic::AtomicU64;
 
-    /// Enough for some milliseconds a turn.
+    /// Capacities with their messages per turn, enough for some milliseconds.
     const MESSAGES: [(usize, u64); 5] =
         [(1, 20_000), (10, 100_000), (100, 500_000), (1_000, 500_000), (10_000, 500_000)];
     const ROUNDS: usize = 41;
@@ -47,7 +47,7 @@ mod linux {
             let shape = Shape { capacity, spins: 0 };
             let mut turns: [Vec<f64>; 4] = Default::default();
             for round in 0..ROUNDS {
-                // The order turns, so that none always follows the same other.
+                // The order rotates, so that no variant always follows the same other variant.
                 for which in (0..4).map(|index| (index + round) % 4) {
                     let roles = match which {
                         0 => roles::<Spsc, u64>(&shape, &RoleSettings::pair())?,
@@ -78,7 +78,7 @@ mod linux {
         Ok(())
     }
 
-    /// What a tenth of the turns reach: other programs only ever add to a turn.
+    /// The time that the fastest tenth of the turns reach: other programs can only slow a turn down.
     fn fastest(mut values: Vec<f64>) -> f64 {
         values.sort_by(f64::total_cmp);
         values[values.len() / 10]
@@ -88,7 +88,7 @@ mod linux {
         RoleLimits { guard, until_ticks: u64::MAX, messages, apart_ticks: 50_000 }
     }
 
-    /// Nanoseconds per message, by the clock of the library.
+    /// Nanoseconds per message, from the stamps of the consumer.
     fn run(roles: Roles, cpus: [CpuId; 2], messages: u64) -> Result<f64, Box<dyn Error>> {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
@@ -116,7 +116,7 @@ mod linux {
         Ok(ns_per_tick / per_tick)
     }
 
-    /// The same exchange without anything that the harness does: no checks, no counts, stamps at both ends only.
+    /// The same exchange without the work of the harness: no checks, no counts, eleven stamps of the consumer.
     fn bare<S: Implementation>(shape: &Shape) -> Result<Roles, Box<dyn Error>> {
         let (mut sender, mut receiver) = S::open::<u64>(shape)?;
         let producer: Produce = Box::new(move |limits| {
@@ -140,7 +140,7 @@ mod linux {
                         Ok(message) => Some(message),
                         Err(_) => receiver.receive(limits.guard)?,
                     };
-                    // What arrives is read, as whoever uses a queue would.
+                    // The message is read, as a user of the queue would do.
                     std::hint::black_box(message.and_then(Message::read));
                 }
                 stamps.push(stamp(tenth * limits.messages / 10));
@@ -150,7 +150,7 @@ mod linux {
         Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
     }
 
-    /// Takes everything and keeps nothing.
+    /// Accepts and discards every message.
     struct Nowhere;
 
     impl<M: Message> Sender<M> for Nowhere {
@@ -165,7 +165,7 @@ mod linux {
         }
     }
 
-    /// Has as many messages as are asked for, one after the other.
+    /// Supplies `left` consecutive numbers as messages.
     struct Endless {
         next: u64,
         left: u64,
@@ -188,14 +188,14 @@ mod linux {
         }
     }
 
-    /// Messages of a turn with nobody on the other side.
+    /// Messages of a turn of one role without the other.
     const MESSAGES_ALONE: u64 = 1_000_000;
 
     fn per_message(begun: std::time::Instant) -> f64 {
         begun.elapsed().as_nanos() as f64 / MESSAGES_ALONE as f64
     }
 
-    /// Made and nothing else.
+    /// Nanoseconds to make and discard a message in a bare loop.
     fn sends_bare() -> f64 {
         let clock = std::time::Instant::now();
         for number in 0..MESSAGES_ALONE {
@@ -208,7 +208,7 @@ mod linux {
         alone(|limits| produce::<u64, _>(Nowhere, limits, 0).map(|sent| sent.messages))
     }
 
-    /// Read and nothing else.
+    /// Nanoseconds to take and read a message in a bare loop.
     fn takes_bare() -> f64 {
         let mut endless = Endless { next: 0, left: MESSAGES_ALONE };
         let clock = std::time::Instant::now();

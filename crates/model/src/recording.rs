@@ -51,7 +51,7 @@ pub enum Samples {
         /// Ticks, including the cost of the clock.
         ticks: Vec<u32>,
     },
-    /// Histogram of single events, for observations too long for single values.
+    /// Histogram of single events that are too many to store one by one.
     Counts {
         /// `(ticks, count)`, by rising value.
         counts: Vec<(u64, u64)>,
@@ -84,9 +84,9 @@ pub struct Disturbance {
     pub lines_elsewhere: bool,
 }
 
-/// Relative change of the core clock during a visit or pass above which its value counts as changed, too.
+/// Relative change of the core clock during a visit or pass above which the result is flagged (`Flag::Freq`).
 const CLOCK_DRIFT: f32 = 0.02;
-/// Share of time stolen by the hypervisor or interrupts below which there is no visible effect.
+/// Share of the elapsed time, stolen by the hypervisor or spent in interrupts, below which no effect is visible.
 const STEAL_SHARE: f64 = 0.01;
 
 /// Whether a core clock in GHz changed.
@@ -182,7 +182,7 @@ fn no_resources(errno: i32) -> String {
 const STOPPED: &str = "; the CPU quota stopped this process meanwhile";
 
 impl TrialFailure {
-    /// Whether the measured subject does not work.
+    /// Whether the measured subject is defective: its counts or messages are wrong.
     pub fn is_wrong(&self) -> bool {
         matches!(self, TrialFailure::Unverified { .. } | TrialFailure::Damaged)
     }
@@ -205,7 +205,7 @@ impl TrialFailure {
         }
     }
 
-    /// Adds to a timeout, lost partner or late command that a quota stopped the process: stopped threads seem to hang.
+    /// Appends to a timeout, lost partner or late command that a quota stopped the process: its threads seem to hang.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
@@ -232,7 +232,7 @@ impl TrialFailure {
             .unwrap_or_else(|| TrialFailure::of(format!("the system refused to {what} (errno {errno})")))
     }
 
-    /// A failure that is one sentence, to follow "failed: ".
+    /// A failure described by one sentence, which is shown after "failed: ".
     pub fn of(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());
         TrialFailure::Command { reason: CommandReason::Other(reason.into()), end: None, stdout, stderr }
@@ -250,7 +250,7 @@ impl TrialFailure {
     }
 }
 
-/// What a command or the system failed to do. The text, to follow "failed: ", is stored in run files.
+/// What a command or the system failed to do. The text, shown after "failed: ", is stored in run files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "serde",

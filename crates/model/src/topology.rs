@@ -18,7 +18,7 @@ named! {
         Core = "core",
         /// An L2 of several cores, if clusters are reported and differ from it: see [`with_shared_l2`].
         L2 = "l2",
-        /// A cluster or module of cores; also an L2 of several cores that is a cluster, or if none is reported.
+        /// A cluster or module of cores; also an L2 of several cores if it equals a cluster or no cluster is reported.
         Cluster = "cluster",
         /// A last-level cache.
         L3 = "l3",
@@ -468,7 +468,7 @@ mod tests {
                 [Relation::L3, Relation::Smt, Relation::Package],
                 &[L3, Core, Package],
             ),
-            // A cluster in an L3 and one around others: no order of the levels fits both.
+            // One cluster is inside an L3, another contains an L3: no order of the levels fits both.
             (
                 &[(Cluster, &["0,1", "4-7"]), (L3, &["0-3", "4,5"])],
                 [Relation::Cluster, Relation::L3, Relation::Machine],

@@ -1,5 +1,5 @@
-//! The [`Ranking`] of a probe in one sentence. The model decides what is compared, under which condition, and what
-//! follows.
+//! The [`Ranking`] of a probe in one sentence. The model decides what is compared, under which condition, and the
+//! verdict.
 
 use super::trial_words::place_sentence;
 use super::{fmt, parameters};
@@ -30,7 +30,7 @@ pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
     (!like.is_empty()).then(|| Sentence::new("(alike: {names})").with("names", names))
 }
 
-/// The name of a subject, or of its quantity if it has none, such as this program's clock among runtimes.
+/// The name of a subject, or the title of the quantity if the subject has no name, such as coretalk's own clock.
 fn called(ranking: &Ranking<'_>, subject: usize) -> Sentence {
     match &ranking.subjects[subject].name {
         none if none.is_empty() => bare_title(ranking.quantity),

@@ -26,7 +26,7 @@ pub struct ImportedFile {
 }
 
 impl ImportedFile {
-    /// Wraps the matrices of a file; `name` may be public.
+    /// Wraps the matrices of a file; `name` is shown in reports.
     pub fn new(name: String, matrices: Vec<ImportedMatrix>) -> ImportedFile {
         let cpus = matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect();
         let topology = Topology::flat(cpus);
@@ -143,7 +143,7 @@ impl ImportedFile {
     }
 }
 
-/// The inferred groups as a topology for drawing: inferred levels take the place of reportable ones, finest first.
+/// The inferred groups as a topology for drawing: the finest inferred level becomes `Cluster`, the next `L3` and so on.
 fn grouped(findings: &Findings, flat: &Topology) -> Topology {
     let levels = findings.structure.as_ref().map_or(&[][..], |structure| &structure.levels);
     let outwards = [Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];

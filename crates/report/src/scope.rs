@@ -15,7 +15,7 @@ pub fn shared(scope: Scope) -> String {
     }
 }
 
-/// The same as a place: `both on one CPU`, `inside an L3`, `across L3`.
+/// The scope in the form of a place: `both on one CPU`, `inside an L3`, `across L3`.
 pub fn place(scope: Scope) -> String {
     match scope {
         Scope::SameCpu => "both on one CPU".to_owned(),
@@ -36,7 +36,7 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
     shared(Scope::of(relation, topology))
 }
 
-/// The same as a place, as in [`place`].
+/// The scope that pairs of a relation share, as in [`place`].
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
     place(Scope::of(relation, topology))
 }

@@ -35,7 +35,7 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
 }
 
 /// Recognises the launcher without the command-line parser: a launcher has to stay small, and the definitions of all
-/// options take more memory than it does.
+/// options take more memory than the launcher.
 pub fn shortcut(words: &[OsString]) -> Option<Vec<String>> {
     match words {
         [_, work, launch] if work == "work" && launch == LAUNCH => Some(vec![LAUNCH.to_owned()]),

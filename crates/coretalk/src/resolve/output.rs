@@ -84,7 +84,7 @@ fn real_path_of(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(below).unwrap_or_else(|| path.to_owned())
 }
 
-/// Returns the style of a screen at the destination of the result.
+/// Returns the style of text at the destination of the result.
 pub fn style(options: &OutputOptions) -> Style {
     let output = if options.output.is_some() { Output::Other } else { Output::stdout() };
     drawn_on(options, output)

@@ -22,7 +22,7 @@ pub fn has_flag(of: &Value, flags: &[&str]) -> bool {
     list(&of["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
 }
 
-/// Flags of two threads on one CPU whose rate is that of time slices.
+/// Flags of two threads on one CPU whose rate is determined by scheduler quanta.
 const SHARED: [&str; 2] = ["shared-spin", "unclaimed"];
 
 /// Whether the flags of a cell or a trial mark a value that may be wrong.
@@ -42,13 +42,13 @@ fn matrix_of<'a>(run: &'a Run, kernel: &str) -> Option<&'a Value> {
 
 pub struct MapPair<'a> {
     pub cpus: [CpuId; 2],
-    /// Its value in an entry of the document.
+    /// The value of the pair in `entry`, which is an entry of the document.
     number: Option<f64>,
     entry: &'a Value,
 }
 
 impl MapPair<'_> {
-    /// The value or an end of its interval; none for time slices of a queue.
+    /// The value or an end of its interval; `None` for a queue whose rate is determined by scheduler quanta.
     pub fn number(&self, statistic: Statistic) -> Option<f64> {
         match statistic {
             _ if !self.entry["from"].is_null() && has_flag(self.entry, &SHARED) => None,
@@ -94,7 +94,7 @@ pub fn pairs_recomputed<'a>(run: &'a Run, source: &MapSource) -> Vec<MapPair<'a>
     }
 }
 
-/// A number of all cells of a matrix; for the end of a group of values, the nearest value.
+/// Recomputes a number from all cells of a matrix; [`MatrixNumber::Some`] gives the value nearest to `found`.
 pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> Option<f64> {
     let matrix = matrix_of(run, kernel)?;
     let pairs = cells(matrix);
@@ -159,7 +159,7 @@ pub fn wrong_in_map(run: &Run, unit: &str, shown: &DrawnNumber) -> Option<String
         Source::Cell { .. } => of_cell(run, &shown.value.source).map(|(_, doubtful)| doubtful),
         Source::OfTrial { trial, .. } | Source::Trial { trial, .. } => {
             let entry = entries_of(run, *trial).map(|[_, entry]| entry).next();
-            // Cells of time slices have their own sign.
+            // Trials that measure scheduler quanta are marked as doubtful; cells have a separate sign for them.
             let is_sliced = |one: &Value| one["from"].is_null() && has_flag(one, &["shared-spin"]);
             entry.map(|one| is_doubtful(one) || is_sliced(one))
         }

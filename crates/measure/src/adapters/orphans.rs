@@ -13,7 +13,7 @@ use std::time::Instant;
 pub(super) const MARK: &str = "CORETALK_ADAPTER";
 static ADAPTERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// The children that this process had when an adapter was started; none is its orphan.
+/// The children that this process had before it started an adapter, so none of them is an orphan of that adapter.
 pub(super) struct OrphanTracker {
     others: BTreeSet<u32>,
 }
@@ -35,8 +35,8 @@ impl OrphanTracker {
         adapters().remove(&pid);
     }
 
-    /// Children adopted since. Excluded are older ones, adapters, the group of this process (its own forks) and marked
-    /// processes, which are found by their mark.
+    /// Children adopted since the start of the adapter, except adapters, the group of this process (its own forks) and
+    /// marked processes, which are found by their mark.
     pub(super) fn orphans(&self) -> Vec<u32> {
         let adapters = adapters();
         let own_group = group_of(0);

@@ -57,7 +57,7 @@ const PASSES: usize = 12;
 const MIN_QUIET: usize = 8;
 /// Maximum share of a quiet pass that its roles waited for a CPU.
 const QUIET: f64 = 0.05;
-/// Critical value of Kendall's S in standard deviations: 0.5 % of passes without a trend exceed it.
+/// Critical value of Kendall's S in standard deviations: without a trend, S exceeds it with a probability of 0.5 %.
 const FAR: f64 = 2.576;
 
 /// Warm-up state of a runtime for one kind of operation.

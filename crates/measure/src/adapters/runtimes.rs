@@ -20,26 +20,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Time that a pass may exceed its requested span, as for probes of this program.
+/// Time by which a pass may exceed its requested span, as for native probes.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Minimum span of a pass: keeps the cost of reading a request small.
 const MIN_SPAN: Duration = Duration::from_millis(10);
-/// Minimum time for an item that never worked; otherwise it gets half of the remaining time.
+/// Minimum time for a pass of an item that never worked, which otherwise gets half of the remaining time.
 const MIN_PATIENCE: Duration = Duration::from_millis(250);
 /// Failures after which an item that never worked is given up: each may cost the time of a whole pass.
 const FAILURES: u32 = 2;
-/// A first pass that exceeds this time hangs; with less time available the reason is the budget.
+/// A first pass that exceeds its time limit counts as hung if the limit is at least this; else the budget ended.
 const HANGS: Duration = Duration::from_secs(1);
 const MIN_WARM_UP: Duration = Duration::from_millis(20);
 
-/// Folders and patience for building adapters.
+/// Folders and time limit for building adapters.
 #[derive(Debug, Clone, Copy)]
 pub struct Shop<'a> {
-    /// Folder of the user's list.
+    /// Folder with the user's list of adapters.
     pub users: &'a Path,
     /// Build folder.
     pub cache: &'a Path,
-    /// Time that each may take to print its version and then its description, where less than
+    /// Maximum time of each adapter for printing its version, and again for its description; capped by
     /// [`VERSION_LIMIT`](super::builder::VERSION_LIMIT) and [`START`](super::process::START).
     pub patience: Duration,
 }
@@ -116,9 +116,9 @@ impl Runtimes {
         lack_of_queue(&external.to_string(), &offer.payloads, &offer.capacities, payload, capacity)
     }
 
-    /// Warm-up of everything that the trials request from adapters within `most`; `None` if they request nothing.
+    /// Plans the warm-up of all items that the trials request from adapters, in about `most`; `None` without items.
     fn settling(&self, orders: &[TrialOrder<'_>], most: Duration) -> Option<Settling> {
-        // Compiled code does not depend on capacity or CPUs; a large queue warms up fastest.
+        // Compiled code does not depend on capacity or CPUs, so one request warms up an item for all of them.
         let mut things: BTreeMap<_, (External, Request)> = BTreeMap::new();
         for order in orders {
             let Some(external) = order.probe.external(order.spec) else { continue };
@@ -227,7 +227,7 @@ impl Runtimes {
             }
             Err(error @ (AdapterError::Interrupted | AdapterError::Refused { .. })) => Err(error.into()),
             Err(error) => {
-                // A timeout gives up at once: another could use up the time of all other trials.
+                // After a timeout the item is given up at once: another could use up the time of all other trials.
                 let hung = matches!(error, AdapterError::Hung { .. } | AdapterError::NoTime);
                 let reason = TrialFailure::from(error);
                 if let TrackRecord::Fails(times, last) =
@@ -302,7 +302,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
     let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
     let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());
     match operation {
-        // The second CPU is for the created threads, which run where their creator may.
+        // The created threads need no CPU of their own: they may run wherever their creator may.
         Operation::Spawn { .. } => match order.spec.mask() {
             Some(mask) => cpus = mask.iter().collect(),
             None => cpus.truncate(roles),

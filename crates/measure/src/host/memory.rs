@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Size and alignment of a region: one huge page fixes 21 bits of the physical address.
 pub const REGION_BYTES: usize = 2 << 20;
 const FRAME_BYTES: usize = 4096;
-/// From `linux/mempolicy.h`; the `libc` crate has only the numbers of the calls.
+/// From `linux/mempolicy.h`; the `libc` crate has only the system call numbers.
 const MPOL_PREFERRED: libc::c_int = 1;
 
 /// Zeroed memory aligned to 2 MiB, on one NUMA node if it has free memory; unmapped when dropped.
@@ -214,7 +214,7 @@ fn range(line: &str) -> Option<std::ops::Range<u64>> {
 /// Resets lines as if unused: flushes every cached copy, then writes zeros from the calling CPU.
 ///
 /// Without the flush, a line last written by a third core stays slow on Zen for one of the two measured cores
-/// (core-to-core-latency issue 155). [`Freshness::Kept`] skips the flush, as tools do that use a single address.
+/// (core-to-core-latency issue 155). [`Freshness::Kept`] skips the flush, like tools that use a single address.
 pub fn prepare(lines: &[&Line], freshness: Freshness) {
     if freshness == Freshness::Flushed {
         lines.iter().for_each(|line| flush(line));

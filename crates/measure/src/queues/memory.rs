@@ -2,12 +2,12 @@
 
 use super::ends::Refusal;
 
-/// Skips the check below this size.
+/// Bytes up to which the check is skipped.
 const SMALL: usize = 16 << 20;
 /// Divisor of the available memory that limits the size of a queue.
 const SHARE: usize = 4;
 
-/// Checks that memory for this many slots of this many bytes is available.
+/// Checks that memory is available for `places` slots of `bytes` bytes each.
 ///
 /// # Errors
 /// [`Refusal::Memory`].

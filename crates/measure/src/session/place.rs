@@ -45,7 +45,7 @@ pub enum PlaceEnded {
     },
     /// The user stopped the run.
     Interrupted(Kept),
-    /// A run failed, and with it the comparison: the remaining results would describe other work.
+    /// A run failed, so the comparison failed: the remaining results would describe other work.
     Failed {
         /// The placement of the run.
         placement: String,
@@ -54,7 +54,7 @@ pub enum PlaceEnded {
     },
 }
 
-/// A run aborted at the end of the budget: longer than all earlier ones of its kind, or hung.
+/// A run aborted at the end of the budget: it hung, or took longer than the last complete one of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// The workload.
@@ -63,7 +63,7 @@ pub struct Unfinished {
     pub placement: String,
     /// Time after which it was aborted.
     pub after: Picos,
-    /// Duration of the last complete run of the same; `None` if there is none.
+    /// Duration of the last complete run of this workload and placement; `None` if there is none.
     pub before: Option<Picos>,
 }
 
@@ -202,7 +202,7 @@ impl Driver<'_> {
     fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
-        // A repetition that would exceed the budget is not begun: half of one compares nothing. Warm-ups are unknown.
+        // A repetition that would exceed the budget is not begun: a part compares nothing. Warm-up times are unknown.
         if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
@@ -255,7 +255,7 @@ impl Driver<'_> {
         let outcome = loop {
             let outcome = self.attempt(work, placement, repetition);
             let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
-            // After every run: work that ends because its CPU is gone would be mistaken for work that fails.
+            // Checked after every run, so that work that ends because its CPU is gone is not taken for work that fails.
             self.run.look_for_cpus(if missed { Suspicion::Missed(None) } else { Suspicion::Moved })?;
             if self.run.misses_one_of(&settings.placements[placement].cpus) {
                 // It ran on fewer or on other CPUs, so it is no run of this placement.

@@ -17,7 +17,7 @@ const NEAREST: usize = 16;
 const TIMES_SCATTER: f64 = 2.5;
 /// Minimum difference that is a contradiction, as a factor: below it, some of 84 published files lose a correct cell.
 const MIN_CONTRADICTION: f64 = 1.25;
-/// Difference that is always a contradiction, as a factor. Above it, noise of 25 % produces groups that do not exist.
+/// Difference that is always a contradiction, as a factor. If it were larger, noise of 25 % would produce false groups.
 const SURE_CONTRADICTION: f64 = 1.75;
 /// Number of nearest CPUs with which a CPU is compared, because the nearest one may be a wrong pair.
 const ALIKE_AMONG: usize = 3;
@@ -221,7 +221,7 @@ pub(super) fn too_near(
     (found, doubted)
 }
 
-/// At most one CPU in this number may have a cell that is too far; otherwise, modules may be slower inside.
+/// If more than one CPU in this number has a cell that is too far, none is set aside: modules may be slower inside.
 const TOO_FAR: usize = 2;
 
 /// Finds pairs with similar rows that are farther apart than a third CPU is from either, with the logarithm that the

@@ -1,4 +1,4 @@
-//! `latency`: the time that a cache line takes between CPUs; as trials, after an idle gap or with busy neighbours.
+//! `latency`: the time that a cache line takes between CPUs; its trials add an idle gap or busy neighbours.
 
 use super::ProbeDeclaration;
 use super::wake::names as wake;

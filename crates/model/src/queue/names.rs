@@ -22,7 +22,7 @@ pub const CORRECTED: &str = "corrected";
 pub const UNCORRECTED: &str = "uncorrected";
 /// Delays from the scheduled time of the first message of a batch to the reception of the first and of the last.
 pub const OF_BATCH: [&str; 2] = ["first_of_batch", "last_of_batch"];
-/// Smallest share of the messages of one of several producers or consumers ÷ an equal share; 1 if all are equal.
+/// Share of the producer or consumer with the fewest messages ÷ an equal share; 1 if all shares are equal.
 pub const FAIRNESS: [&str; 2] = ["producer_fairness", "consumer_fairness"];
 /// Share of all messages of one producer or consumer.
 pub const SHARE: &str = "share";

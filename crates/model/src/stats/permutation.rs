@@ -7,7 +7,7 @@
 //! the distribution is exact also with ties (Pratt and Gibbons 1981, 4.2); it is counted, not sampled.
 
 /// Two-sided p-value of "the differences are symmetric about zero". Differences of zero have no sign and are left out;
-/// without any others p is 1. `None` if a difference is NaN.
+/// if none is left, p is 1. `None` if a difference is NaN.
 ///
 /// Ten pairs with the same sign have p = 2/2¹⁰:
 ///

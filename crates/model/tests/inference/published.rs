@@ -1,5 +1,5 @@
-//! The published matrices with the known structure of their machines, disturbed copies of them, which defeat an
-//! algorithm fitted to these files, and the scoring of inferred levels.
+//! Published matrices with the known structure of their machines, disturbed copies against overfitting to these files,
+//! and the scoring of inferred levels.
 
 use coretalk_model::formats::read_matrices;
 use coretalk_model::infer::{Observation, Structure};
@@ -36,7 +36,7 @@ pub fn all(test: &str) -> Option<Vec<Published>> {
     Some(truth.as_object().unwrap().iter().map(one).collect())
 }
 
-/// The ground truth refers to rows of the file, whatever its labels.
+/// The ground truth identifies CPUs by their row in the file, not by its labels.
 fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
     let named = [
         ("smt_pairs", "smt"),
@@ -62,7 +62,7 @@ fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
     Truth { levels, without_structure }
 }
 
-/// The mean of both directions, or the only one.
+/// The mean of both directions, or the value of the only measured one.
 pub fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<f64> {
     let value = |row, column| observed.get(row, column).copied().flatten().map(|seen| seen.value);
     match (value(a, b), value(b, a)) {
@@ -88,7 +88,7 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
     let mut values: Vec<f64> =
         (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).filter_map(|(a, b)| cell(a, b)).collect();
     values.sort_by(f64::total_cmp);
-    // A clock with a step of a third of the fastest pairs.
+    // The step of a coarse clock: a third of the latency of the fastest pairs.
     let step = values[values.len() / 50].max(1e-3) / 3.0;
     let change = |a: usize, b: usize, value: f64| -> Option<f64> {
         let at = of_pair(a, b);
@@ -147,12 +147,12 @@ pub struct Truth {
 
 #[derive(Debug, Clone, Default)]
 pub struct Judgement {
-    /// Clear levels, and those found exactly.
+    /// Number of clear levels; `found` is the number of those found exactly.
     pub clear: usize,
     pub found: usize,
-    /// Groups that intersect a true one.
+    /// Number of groups that partially overlap a true group.
     pub wrong: usize,
-    /// More than one level too many, or any level on a machine without.
+    /// More than one surplus level, or any level on a machine without structure.
     pub too_many: bool,
 }
 

@@ -71,7 +71,7 @@ fn clocks(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
     })
 }
 
-/// Which side is faster, by how much and at which levels; or that both are alike, or that this cannot be told.
+/// Which side is faster, by how much and at which levels; or that both are alike, or that the result is unclear.
 pub fn answer(view: &CompareView<'_>) -> Sentence {
     let called = view.called();
     let [a, b] = called.each_ref().map(|name| words(name));

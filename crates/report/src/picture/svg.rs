@@ -21,7 +21,7 @@ impl Picture {
         let (width, height) = (number(self.width), number(self.height));
         let mut svg = String::with_capacity(256 + 64 * self.shapes.len());
         svg.push_str("<svg xmlns=\"http://www.w3.org/2000/svg\" ");
-        // On a page it takes the available width, but never more than its own.
+        // The stylesheet of a page shrinks the picture to the available width, but never enlarges it.
         let _ = write!(
             svg,
             "width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" "
@@ -138,7 +138,7 @@ fn coordinates(points: &[[f64; 2]]) -> String {
     points.iter().map(|[x, y]| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a coordinate; no screen shows less than a hundredth of a pixel.
+/// Formats a coordinate with at most two decimals: a hundredth of a pixel is invisible.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -151,7 +151,7 @@ fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
     let cell = |row: usize, column: usize| row * (row - 1) / 2 + column;
     let Some(Cell::Measured(value)) = report.maps()[0].cells.get(300, 17) else { panic!("measured") };
     const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    // Base-32 digits, lowest first, 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, …
+    // Base-32 digits, lowest first, 32 added to all but the last. 0 means no value; 1, 2, 3, 4 … mean 0, -1, 1, -2 …
     let numbers = |name: &str| {
         let digits = columns[name]["digits"].as_str().unwrap().chars().map(|c| LETTERS.find(c).unwrap());
         let digits: Vec<usize> = digits.collect();
@@ -319,7 +319,7 @@ fn several_runs_share_a_table_of_machines_and_relations() {
     assert!(picture.width > 1_200.0 && picture.height > 900.0, "three in a row, the fourth below");
 }
 
-/// The laptop with its first pair 20 % slower and one pair missing; also in cycles, because the clock may differ.
+/// The laptop with one pair missing and its first pair 20 % slower, in ns and in cycles, as the clocks may differ.
 fn altered() -> RunReport {
     let mut report = samples::laptop();
     let cells = &mut report.latency.as_mut().unwrap().result.maps[0].cells;

@@ -146,7 +146,7 @@ fn residuals(ticks: &[u32], line: usize, step: u32, centre: u32, predictor: Pred
         .collect()
 }
 
-/// Returns the best parameter and its cost in bits. It is near log₂ of the median; the escape handles gaps.
+/// Returns the best Rice parameter, which is near log₂ of the median, and its cost in bits; the escape handles gaps.
 fn cheapest(residuals: &[u64]) -> (u32, u64) {
     let mut sorted = residuals.to_vec();
     let middle = sorted.len() / 2;
@@ -222,7 +222,7 @@ impl BitReader<'_, '_> {
         Ok(value)
     }
 
-    /// Counts the ones that come next, at most `most`; consumes the zero after fewer.
+    /// Counts the following one bits, at most `most`; if fewer, consumes the zero bit after them, too.
     fn ones(&mut self, most: u32) -> Result<u32, Damage> {
         for count in 0..most {
             if self.take(1)? == 0 {

@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 /// Exchanges per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
-/// Exchanges that suffice when a pair's time is over: if each takes a scheduler quantum, more of them are no faster.
+/// Exchanges that suffice when a pair's time is over: if each takes a quantum, more would not find a faster one.
 const ENOUGH: u64 = 50;
 const NO_MORE: u64 = u64::MAX;
 
 /// Time limits of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From then on fifty exchanges suffice.
+    /// From this time on, fifty exchanges suffice.
     pub share: Instant,
-    /// From then on no question is asked and no answer awaited.
+    /// From this time on, no question is asked and no answer awaited.
     pub end: Instant,
 }
 
@@ -44,8 +44,8 @@ pub struct Offset {
     pub bound_ticks: f64,
     /// Fastest round trip in ticks.
     pub round_trip_ticks: u64,
-    /// Number of stamps below one that had been written and seen before: 0 for synchronous clocks; otherwise time goes
-    /// backwards for threads that migrate.
+    /// Number of stamps lower than a stamp that their CPU had already read: 0 for synchronous clocks; otherwise time
+    /// goes backwards for threads that migrate.
     pub warps: u64,
 }
 
@@ -319,7 +319,7 @@ mod tests {
         // Present again, but still counted as gone, and listed once.
         assert!(attendance.misses(&[CpuId(0), CpuId(2)], at(4), &there));
         assert_eq!(attendance.end(), [CpuLoss { cpu: CpuId(2), after: at(3), why: LossReason::Offline }]);
-        // Detected by a refusal although listed again, unlike a CPU that never accepted a thread.
+        // If a listed CPU refuses a thread, it was offline if it had accepted one before; otherwise it only refused.
         for (held, why) in [(true, LossReason::Offline), (false, LossReason::PinRefused)] {
             let mut attendance = Attendance::default();
             if held {

@@ -30,7 +30,7 @@ const MAX_KEPT: usize = 50_000;
 
 /// Maximum kept gaps with a switch: ten times a scheduler's switches in the longest pass.
 const MAX_SWITCHES: usize = 10_000;
-/// Minimum stop by a CPU quota, which lasts milliseconds.
+/// Minimum length of a gap that is attributed to a CPU quota, whose stops last milliseconds.
 const MIN_STOP_NS: f64 = 1e6;
 
 impl Account {
@@ -58,9 +58,9 @@ impl Account {
         }
     }
 
-    /// Records the results for the CPU of a role. Only evident causes are assigned: of the gaps without a switch the
-    /// shortest, as many as there were interrupts, to the interrupts in proportion to their kinds; of the others the
-    /// longest to the hypervisor, up to the steal time that it reports.
+    /// Records the results for the CPU of a role, with evident causes only. Of the gaps without a switch, the shortest
+    /// (as many as interrupts were counted) are split among the kinds of interrupts in proportion to their counts; the
+    /// longest of the rest are attributed to the hypervisor, up to the reported steal time.
     pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &Evidence) {
         let watched_ns = rate.ns(self.watched as f64);
         let observed = observed.by_role.entry(role).or_default();
@@ -77,7 +77,7 @@ impl Account {
             self.switches.sort_unstable();
             let long = self.switches.iter().rev().map(|&ticks| rate.ns(ticks as f64));
             for gap_ns in long.take_while(|gap_ns| *gap_ns >= MIN_STOP_NS) {
-                // Delays that follow a stop count towards it, too.
+                // A gap counts whole, even beyond the reported time: it includes the delay after the stop.
                 if stopped_ns >= throttled_ms * 1e6 {
                     break;
                 }

@@ -1,8 +1,8 @@
-//! Simulated stand-ins for the wake-ups of runtimes: all that coretalk's adapters offer.
+//! Simulated stand-ins for all wake-ups that coretalk's adapters offer.
 
 use crate::twin::SimStandIn;
 
-/// The twins: the kernel dominates a wake-up, so runtimes add little.
+/// The stand-ins with their slowdown factors: the Linux kernel dominates a wake-up, so most runtimes add little.
 pub const TWINS: &[SimStandIn] = &[
     SimStandIn::new("cpp:atomic-wait", "atomic-wait-set", 1.05),
     SimStandIn::new("cpp:counting-semaphore", "semaphore", 1.1),
