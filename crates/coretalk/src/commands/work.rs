@@ -1,4 +1,4 @@
-//! `work`: runs a workload once in a process of its own, which `place` starts. Prints one number per line.
+//! `work`: runs a workload once in a process of its own, which `place` starts. Prints one name and number per line.
 
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;

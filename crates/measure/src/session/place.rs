@@ -140,7 +140,7 @@ struct Driver<'a> {
     record: SeriesRecord,
     /// Duration of the last run of each trial.
     known: BTreeMap<usize, Picos>,
-    /// Approximate repetitions that each workload still needs, as known when the last one began.
+    /// Approximate repetitions that each workload still needs, computed before the latest repetition of all workloads.
     due: Vec<u32>,
     segment: u32,
     pending: Slot,

@@ -32,7 +32,7 @@ const FEW_WITNESSES: usize = 2;
 const NEAR_RATIO: f64 = 1.5;
 const NEXT_SHARE: f64 = 0.7;
 /// Number of witnesses needed if every CPU is near to either of the pair, or if nearly all witnesses are near to the
-/// same one. The other one may then be slow to all CPUs, which only CPUs near to neither would show.
+/// same CPU of the pair. The other may then be slow to all CPUs; only CPUs near to neither would show that.
 const FEW_OF_ALL: usize = 3;
 /// Minimum percentage of the nearest CPUs that must contradict. The others are near to both, or far from both.
 const MIN_AGREEMENT: usize = 66;
