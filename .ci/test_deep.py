@@ -86,10 +86,10 @@ class Inputs(unittest.TestCase):
             assert row is not None, check.name
             # On a machine where the loop takes 0.11 s.
             recorded.append(deep.expected_s(check._replace(build_s=0), deep.record_of(check, TREE), 0.11) / 60)
-            # A record may be of a folder in which much was built already, and then takes less than is stated.
+            # A recorded run may have found much already built, and then took less than the stated time.
             self.assertLess(recorded[-1], 1 + 1.5 * int(row[2] or row[1]), check.name)
         (core, _), together = re.findall(r"together \| (\d+)(?: to (\d+))? \|", table)
-        # What several checks need is built once in a run, by the first of them.
+        # Artifacts that several checks need are built once in a run, by the first of them.
         shared = max(check.build_s for check in deep.CHECKS) * 0.11 / 0.1 / 60
         for stated, minutes in zip(together, (sum(recorded), sum(recorded) + shared), strict=True):
             self.assertLess(minutes, 1.25 * int(stated))
@@ -100,7 +100,7 @@ class Inputs(unittest.TestCase):
         for check in deep.CHECKS:
             for content in (b"", b"{}", b"[]", b"null", b"<<<<<<< ours\n{}", b'{"definition": "x"}'):
                 self.assertIsNone(deep.record_of(check, {f"{deep.PASSED}/{check.name}": content}))
-            # As a merge leaves it that takes inputs of one side and the digest of the other.
+            # Like the result of a merge that takes inputs of one side and the digest of the other.
             record = deep.record_of(check, TREE)
             merged = {**record, "inputs": {**record["inputs"], "Cargo.lock": "0"}}
             self.assertIsNone(deep.record_of(check, {f"{deep.PASSED}/{check.name}": json.dumps(merged).encode()}))
@@ -123,7 +123,7 @@ class Inputs(unittest.TestCase):
             ):  # fmt: skip
                 why = deep.why_due(check._replace(**other), record, TREE, {})
                 self.assertEqual(why, "its definition has changed", (check.name, other))
-            # What is added to its command counts, too.
+            # Additions to its command count, too.
             with mock.patch.object(deep.Check, "line", "other"):
                 self.assertEqual(deep.why_due(check, record, TREE, {}), "its definition has changed", check.name)
             for other in ({"title": "other"}, {"build_s": 1}):
@@ -155,7 +155,7 @@ class Inputs(unittest.TestCase):
     def test_every_check_of_tests_says_which(self) -> None:
         for check in deep.CHECKS:
             self.assertEqual(bool(check.tests), " test " in check.command or check.name == "aarch64", check.name)
-            # Where a test says in its output that it was skipped, which the check then is.
+            # The output shows whether a test was skipped; then the check is skipped, too.
             self.assertEqual(bool(check.tests), check.line.endswith(" --show-output"), check.name)
 
     def test_documents_screen_texts_and_comments_make_none_due(self) -> None:
@@ -235,7 +235,7 @@ class Runs(unittest.TestCase):
         subprocess.run(line, cwd=self.root, check=True, env={"GIT_COMMITTER_DATE": f"@{1700000000 + when} +0000", "PATH": "/usr/bin:/bin"})
 
     def call(self, *words: str) -> tuple[int, str, str]:
-        """Exit code, what ran in which order, and the summary."""
+        """Returns the exit code, the names of the checks in the order in which they ran, and the summary."""
         def files() -> deep.Tree:
             found = (path for path in self.root.rglob("*") if path.is_file() and ".git" not in path.parts)
             return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
@@ -269,7 +269,7 @@ class Runs(unittest.TestCase):
     def test_none_begins_that_would_end_after_the_cap(self) -> None:
         self.call()
         record = self.root / ".ci/passed/a"
-        # 100 s, when the loop took 1 s; it takes 2 s now.
+        # 100 s on a machine where the loop takes 1 s; here it takes 2 s.
         record.write_text(json.dumps(deep.sealed(json.loads(record.read_text()) | {"seconds": 100, "loop_s": 1.0})))
         for name in "ab":
             (self.root / name).write_text("changed")
@@ -332,7 +332,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.call()[0], 0)
         record = json.loads((self.root / ".ci/passed/a").read_text())
         self.assertEqual(list(record["inputs"]), ["a", "b"])
-        # Each pattern has to name one; dependency files of nothing but other folders name none.
+        # Each pattern has to name a source; dependency files that list only other folders name none.
         (deps / "z-1.d").write_text("z: /elsewhere/c\n\n/elsewhere/c:\n")
         deep.CHECKS = (deep.CHECKS[0]._replace(compiled=("debug/deps/a-*.d", "debug/deps/z-*.d")), deep.CHECKS[1])
         code, _, summary = self.call()
@@ -379,15 +379,15 @@ class Runs(unittest.TestCase):
             while not (self.root / "pid").exists() or not (self.root / "pid").read_text().endswith("\n"):
                 self.assertIsNone(parent.poll())
                 time.sleep(0.01)
-            # A terminal signals all, and so does what passes its signal on.
+            # A terminal signals all processes, and a parent may pass its signal on, so a second one can follow.
             parent.send_signal(number)
             parent.send_signal(signal.SIGTERM)
-            # Python may hand over the second before it has begun with the first.
+            # Python may run the handler of the second signal first.
             self.assertIn(parent.wait(), (128 + number, 128 + signal.SIGTERM))
             self.gone()
 
     def gone(self) -> None:
-        """The process whose number is in `pid` ends; 10 s for the system to do it."""
+        """Waits up to 10 s for the end of the process whose number is in `pid`."""
         file = self.root / "pid"
         ends = time.monotonic() + 10
         while (state := Path(f"/proc/{file.read_text().strip()}/stat")).exists() and state.read_text().split()[2] != "Z":

@@ -1,8 +1,8 @@
 //! Is `cas` as fast as the bare loop? Times compare-exchange ping-pongs with nothing around them (no guard, no count of
-//! what was verified, the clock read outside) right before and right after `cas`, on the same lines, and prints the ratio.
+//! verified turns, clock reads outside) right before and right after `cas`, on the same lines, and prints the ratio.
 //!
-//! Every repetition draws fresh lines and times all kernels on them within milliseconds, so what drifts hits all alike;
-//! ratios are taken within repetitions, and their median over all.
+//! Every repetition draws fresh lines and times all kernels on them within milliseconds, so drift affects all alike;
+//! ratios are computed within each repetition, and their median over all repetitions is printed.
 //!
 //! ```text
 //! cargo run --release -p coretalk-measure --example bare_cas -- 0 1
@@ -49,7 +49,7 @@ mod bare {
         Kernel::ping_pong((name, "run_bare"), roles, (1.0, Spin::Eager), 1)
     }
 
-    /// One role on every line: turns `2t + role` into the next, waiting for nothing else.
+    /// One role on every line: waits only for the value `2t + role` and replaces it by the next.
     fn run_bare<const PAUSE: bool>(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
         let Recorder::Batches { visits: 1, round_trips, ticks } = &mut stage.recorder else {
             return Err(Halt::Stopped);
@@ -87,12 +87,12 @@ mod bare {
         let placement: Vec<CpuId> = cpus.map(CpuId).to_vec();
         let mut machine = HostMachine::open()?;
         machine.engage(&WorkerSettings { cpus: placement.clone(), ..WorkerSettings::default() })?;
-        // The bare kernels before, ours, and the bare ones after.
+        // The bare kernels, those of coretalk, and the bare ones again.
         let kernels = [&BARE, &BARE_PAUSE, &CAS, &CAS_PAUSE, &BARE, &BARE_PAUSE];
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); kernels.len()];
         let mut scratch = LineScratch::default();
         for key in 0..REPETITIONS {
-            // The same key in every round: the same lines.
+            // The same key in every round selects the same lines.
             let round = |kernel: &'static Kernel| {
                 let order = SpanOrder {
                     kernel,
@@ -126,7 +126,7 @@ mod bare {
         for (kernel, values) in kernels.iter().zip(&values) {
             println!("  {:16} {}", kernel.id, spread(values));
         }
-        // The mean of before and after stands for the bare kernel at the moment of ours.
+        // The mean of before and after estimates the bare kernel at the time of coretalk's.
         let bare = |kernel: usize, at: usize| (values[kernel][at] + values[kernel + 4][at]) / 2.0;
         let all = 0..values[0].len();
         let ratios = |of: &dyn Fn(usize) -> f64| spread(&all.clone().map(of).collect::<Vec<_>>());

@@ -12,7 +12,7 @@ pub mod counters;
 pub mod creation;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod power;
-// Results of processes on hosts and simulators; available everywhere, Miri included.
+// Statistics of event durations, for hosts and simulators; available everywhere, Miri included.
 mod events;
 // Pinned threads, machine instructions and mapped memory, which Miri does not support.
 #[cfg(not(miri))]

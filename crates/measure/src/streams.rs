@@ -26,7 +26,7 @@ static LOOK: extern "C" fn() = {
 /// Checks that standard output was open; always `Ok` on other systems.
 ///
 /// # Errors
-/// It was closed when the process began: the error of a write to it.
+/// `EBADF`, as for a write, if standard output was closed when the process began.
 pub fn stdout() -> io::Result<()> {
     #[cfg(all(target_os = "linux", not(miri)))]
     if CLOSED.load(Ordering::Relaxed) {

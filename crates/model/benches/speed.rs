@@ -117,7 +117,7 @@ fn inference() {
     }
 }
 
-/// Cores of 8 CPUs, dies of 4 clusters, sockets of 8 dies, numbered at random, with 5 % noise and intervals of 2 %.
+/// Clusters of 8 CPUs, dies of 4 clusters, sockets of 8 dies, numbered at random, with 5 % noise and intervals of ±2 %.
 fn planted(cpus: u32) -> Matrix<Option<Observation>> {
     let mut position: Vec<u32> = (0..cpus).collect();
     Key::of(&[1]).shuffle(&mut position);

@@ -28,7 +28,7 @@ pub struct Crossover {
 const MIN_SLEEPS: f64 = 1.0;
 const GIVE_AWAY: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
 
-/// The crossover of each pair of CPUs with measurements of `futex` that slept and of some way of polling.
+/// The crossover of each pair of CPUs on which `futex` slept and some way of polling was measured.
 pub fn crossovers(result: &SeriesResult) -> Vec<Crossover> {
     result.trials.iter().filter_map(|sleeping| of(sleeping, result)).collect()
 }

@@ -324,7 +324,7 @@ impl RunDoc {
     }
 }
 
-/// Whether the option, typed without its value, takes a path.
+/// Whether the value of this option, given without `=VALUE`, is a path.
 fn names_a_path(option: &str) -> bool {
     ["-o", "--output", "--store"].contains(&option)
         || option.starts_with("--export-") && !option.contains('=')
@@ -373,7 +373,7 @@ pub fn schema() -> serde_json::Value {
 
 pub(crate) type Ci = [f64; 2];
 
-/// Rounds to 0.0001: finer than any interval, a fifth of the bytes. Infinity and NaN become null in JSON.
+/// Rounds to 0.0001: finer than any interval, and a fifth of the bytes remains. Infinity and NaN become null in JSON.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

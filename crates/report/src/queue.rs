@@ -56,7 +56,7 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     );
     let caption = caption.with("together", together).with("widths", widths.capitalized()).with("mark", mark);
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
-    // Several plots would fill screens; a page has a chart for each.
+    // Several plots would fill several screens; an HTML page has a chart for each.
     if let [shape] = &shapes[..] {
         blocks.extend(over_capacities(shape, &report.topology));
     }
@@ -287,7 +287,7 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     )
 }
 
-/// What the diagonal shows about thread switches, which determine its rate at small capacities.
+/// What the diagonal shows about thread switches, which determine the rate on one CPU at small capacities.
 fn switches(rate: &SwitchRate<'_>) -> Sentence {
     let of_cell = |field| Source::of_any(rate.trial, field);
     let per_message = of_cell("/switches_per_message");

@@ -31,7 +31,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Format { format, sentence });
     }
     let named = Source::named(global, &args.sides)?;
-    // Standard input is unknown until read, so the other files decide.
+    // The format of standard input is unknown until it is read, so only the other files are checked.
     let mut files = named.iter().filter(|(_, file)| *file != "-").peekable();
     if files.peek().is_some() && files.all(|(_, file)| view::is_spectrum(Path::new(file))) {
         return percentiles(global, args, &named);
@@ -142,7 +142,7 @@ fn with_view<R>(
     Ok(then(&view))
 }
 
-/// `word` is the user's name for the side.
+/// `word` is the argument that names the side.
 fn side(source: &Source, word: &OsStr) -> SideView {
     let given = match source {
         Source::Run(report, _) => report.header.tags.iter().find(|tag| word == tag.as_str()).cloned(),

@@ -19,7 +19,7 @@ fn spoil(path: &str) -> usize {
     let json = serde_json::to_string(HOSTILE).unwrap();
     let json = json.trim_matches('"');
     let mut spoiled = 0;
-    // Other tables are cross-checked: the ids of trials against their texts, and settings against trials.
+    // A reader cross-checks the other tables: ids of trials against their texts, and settings against trials.
     for table in ["run", "environment", "findings", "tags", "segments", "maps"] {
         for column in names(&format!("SELECT name FROM pragma_table_info('{table}')")) {
             let is_text = format!("typeof(\"{column}\") = 'text' AND instr(\"{column}\", ?1) > 0");

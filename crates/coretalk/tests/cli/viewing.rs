@@ -130,7 +130,7 @@ fn what_was_measured_here_reads_back_to_the_digit() {
     assert_eq!((none.code, none.out.as_str()), (4, ""), "{}", none.err);
 }
 
-/// A percentile table of another tool in its own unit, truncated.
+/// A truncated percentile table of another tool, without a unit.
 const CUT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
                    \x20      1.000 0.000000000000          1           1.00\n\
                    \x20     40.000 0.500000000000         50           2.00\n\
@@ -183,7 +183,7 @@ fn several_files_show_their_difference_at_each_percentile() {
     assert!(flat(&piped.out).contains("50 % 1.00 1.50 +50.0 %"), "{piped:?}");
     tool.refused(&["compare", "a.hgrm", "b.hgrm", "--fail-on", "slower"], 2, "without intervals");
     tool.refused(&["compare", "a.hgrm", "b.hgrm", "--format", "json"], 2, "use text");
-    // Values in other units are not compared.
+    // Values in different units are not compared.
     tool.write("c.hgrm", table([1.0, 2.0, 4.0]).replace("ms", "us"));
     let units = tool.done(&["view", "a.hgrm", "c.hgrm"]).out;
     assert!(!units.contains("+0.0 %") && flat(&units).contains("units may differ"), "{units}");

@@ -61,7 +61,7 @@ pub(super) fn bind(
         }
     }
     for &thread in tree.threads.keys().filter(|thread| !roles.contains(thread)) {
-        // A thread may have ended meanwhile; a refusal shows in the share of CPU time.
+        // The thread may have ended; if the system refuses, the share of CPU time outside the roles shows its effect.
         if affinity::mask_of(thread as i32).is_ok_and(|mask| mask != *helpers) {
             let _ = affinity::set_mask_of(thread as i32, helpers);
         }
@@ -84,7 +84,7 @@ pub(super) struct Stay {
     roles: Vec<u32>,
     places: Vec<CpuSet>,
     before: Vec<Whereabouts>,
-    /// Number of samples and first role seen elsewhere, used where the system does not count migrations.
+    /// Number of samples, and first role seen on a wrong CPU; used where the system does not count migrations.
     samples: u64,
     stray: Option<usize>,
 }

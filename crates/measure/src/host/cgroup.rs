@@ -10,7 +10,7 @@ use crate::machine::Allowance;
 use coretalk_model::CpuSet;
 use hierarchy::{Hierarchy, Version};
 
-/// The online CPUs that this process may use; without control groups all, until pinning shows which are refused.
+/// The online CPUs that this process may use. Without control groups these are all; pinning then shows refused ones.
 ///
 /// The mask is that of the main thread: it is the inherited one only until that thread is pinned.
 ///

@@ -2,8 +2,8 @@
 //!
 //! The files are documented in the kernel's `Documentation/admin-guide/cputopology.rst` and
 //! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level that the system omits is omitted, and so is a level
-//! equal to another: [`Relation`](coretalk_model::Relation) takes the first level that two CPUs share, so every pair of
-//! an ordinary desktop would be "same die".
+//! equal to another: [`Relation`](coretalk_model::Relation) takes the first level that two CPUs share, so otherwise
+//! every pair of an ordinary desktop would be "same die".
 
 mod cache;
 mod class;
@@ -174,7 +174,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the group of one CPU each; ignores lists that do not contain the CPU itself.
+/// Reads each group from its first CPU; ignores lists that do not contain the CPU itself.
 fn collect(
     level: Level,
     cpus: &CpuSet,
@@ -200,7 +200,7 @@ fn collect(
 /// All online CPUs: from `online`, else the directories in sysfs, else `/proc/cpuinfo`, else this process's affinity.
 ///
 /// # Errors
-/// [`TopologyError::NoCpus`] if all of them are missing.
+/// [`TopologyError::NoCpus`] if all these sources are missing.
 pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
     if let Some(cpus) = listed_online(root)? {
         return Ok(cpus);
@@ -292,7 +292,7 @@ pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryN
     let distances_from = |node: &NumaNode| -> Option<Vec<u32>> {
         let row = root.peek(&format!("{NODES}/node{}/distance", node.id))?;
         let row: Vec<u32> = row.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        // A row has a column for each online node, which are those with a directory.
+        // A row has a column for each online node, that is, for each node with a directory.
         (row.len() == numbers.len()).then_some(row)
     };
     let rows: Vec<(u32, Vec<u32>)> = nodes

@@ -1,5 +1,5 @@
-//! Waiting on words through a futex: [`AtomicWait`] for a change of the word, as `wait` and `notify_one` of C++ atomics
-//! do; the semaphore of this crate's queues for a permit, here without polling before it sleeps.
+//! Primitives that sleep on a futex word: [`AtomicWait`] waits for a change of the word, as `wait` and `notify_one` of
+//! C++ atomics do; `Semaphore`, also used by this crate's queues, waits for a permit, here without polling first.
 
 use super::Primitive;
 use super::waiters::{Waiters, poll_briefly};
@@ -25,8 +25,8 @@ impl<const SET: bool, const ALWAYS: bool> AtomicWait<SET, ALWAYS> {
 
     fn goes(&self) -> bool {
         // SeqCst, the default of C++, pairs with the store in `wake`: the waker's earlier writes are visible to the
-        // waiter; and after `enter` it sees the store if the waker has not seen the count. The kernel reads the word
-        // once more before it puts the waiter to sleep, after a barrier of its own.
+        // waiter; and after `enter` the waiter sees the store if the waker has not seen the count. The kernel reads
+        // the word once more before it puts the waiter to sleep, after a barrier of its own.
         self.word.load(SeqCst) == Self::GO
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     /// Two threads notify each other in turn, sometimes after a pause in which the other has gone to sleep, sometimes
-    /// at once. Only the notification ends a sleep, so a lost one blocks the test until it is unblocked and detected.
+    /// at once. Only a notification ends a sleep, so a lost one blocks the threads until the test unblocks them.
     fn nobody_is_forgotten<const ALWAYS: bool>() {
         const ROUNDS: u64 = 5_000;
         let words = [(); 2].map(|()| AtomicWait::<true, ALWAYS>::new().unwrap());

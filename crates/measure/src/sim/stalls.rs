@@ -1,4 +1,4 @@
-//! [`Stalls`]: hold-ups of the CPUs of one trial, and the evidence that they leave.
+//! [`Stalls`]: interruptions of the CPUs of one trial, and the evidence that they leave.
 
 use super::rng::{Stream, hash, unit};
 use super::spec::{ClockStep, Evidence, Rhythm, Stall};
@@ -48,7 +48,7 @@ impl<'a> Stalls<'a> {
                         (1.0 - into) * mean_ns
                     }
                 };
-                // A stall with a later start begins during the trial.
+                // A stall that starts later than the trial begins during it.
                 let wait_ns = begins.saturating_sub(started).ns();
                 sources.push(Source { stall, stream, next_ns: wait_ns + next_ns });
             }
@@ -94,7 +94,7 @@ impl<'a> Stalls<'a> {
         held
     }
 
-    /// Every single stall up to a time, grouped by source.
+    /// Removes the stalls up to this time and returns the duration and evidence of each, grouped by source.
     pub fn each(&mut self, until_ns: f64) -> Vec<(f64, HeldAs)> {
         let mut each = Vec::new();
         for source in &mut self.sources {

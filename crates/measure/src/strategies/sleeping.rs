@@ -59,7 +59,7 @@ impl Strategy for SpinFutex {
 
     fn act(&self, turn: &Turn) {
         let mut polls = 0;
-        // With the other parity the turn never comes.
+        // The wanted turn has the other parity, so it never comes and every poll is made.
         let word = turn.poll();
         let _ = std::hint::black_box(self.spin(turn, word ^ 1, &mut polls));
         if self.0 == 0 {

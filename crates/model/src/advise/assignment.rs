@@ -1,4 +1,4 @@
-//! [`Assignment`]: threads on CPUs, with their cost and that of changes, and its improvement by exchanges.
+//! [`Assignment`]: threads on CPUs with their communication cost, and its reduction by exchanging threads.
 
 use super::{CpuDistances, Graph};
 use crate::stats::Key;
@@ -34,7 +34,7 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// Cost of a thread's communication on a CPU, without that with thread `but`, with which it may be exchanged.
+    /// Communication cost of a thread on `cpu`, without that with thread `but`, its possible exchange partner.
     fn cost_of(&self, thread: usize, cpu: usize, but: u32) -> f64 {
         self.graph
             .neighbours(thread)
@@ -44,7 +44,7 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// Reduction of the cost if a thread moves to a CPU and the thread there, if any, takes its place.
+    /// Reduction of the cost if a thread moves to CPU `to` and the thread there, if any, to the CPU that becomes free.
     pub fn gain(&self, thread: usize, to: usize) -> f64 {
         let from = self.cpu_of[thread] as usize;
         let other = self.thread_on[to];
@@ -81,9 +81,9 @@ impl Effort {
     }
 }
 
-/// Gains below this share of the cost are rounding.
+/// Gains below this share of the cost are rounding errors.
 const ROUNDING: f64 = 1e-12;
-/// Maximum number of partners of a thread whose near CPUs are tried, heaviest first.
+/// Maximum number of partners of a thread near whose CPUs it is tried: those with the heaviest communication.
 const MAX_NEIGHBOURS: usize = 12;
 
 /// Exchanges until there is no gain, or the effort is spent.
@@ -101,7 +101,7 @@ pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Eff
     }
 }
 
-/// Moves each thread to the best CPU near its partners while there is a gain.
+/// Moves each thread to the best CPU near its partners if that is a gain; on up to 64 CPUs, to the best of all.
 fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effort: &mut Effort) -> bool {
     let mut order: Vec<usize> = (0..assignment.graph.len()).collect();
     key.shuffle(&mut order);
@@ -202,7 +202,7 @@ fn cost_around(assignment: &Assignment<'_>, level: usize, two: [usize; 2]) -> f6
             let there = assignment.cpu_of[other as usize] as usize;
             let cost = weight * distances.ns(cpu, there);
             let inside = two.contains(&(distances.group_of(level, there) as usize));
-            // Counted at both ends.
+            // Communication inside the two groups is counted at both ends.
             if inside { among += cost } else { outside += cost }
         }
     }

@@ -1,8 +1,8 @@
 //! Whether levels of the same shape have the same meaning: [`Nest`] describes how groups are nested, independent of CPU
-//! numbers; [`LevelMismatch`] is a level whose times differ too much.
+//! numbers; [`LevelMismatch`] is a level whose latencies differ too much.
 //!
-//! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where neither systems
-//! nor tests nor the CPU model identify the groups, their times have to. Among the published matrices with groups of
+//! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where no system, test
+//! or CPU model identifies the groups, their latencies have to. Among the published matrices with groups of
 //! the same shape, any two with different meanings (dies and packages, threads and clusters) differ by a factor of 1.38
 //! or more at some level. The limit was chosen with knowledge of these files.
 
@@ -13,10 +13,10 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// Largest ratio of times for two levels to be considered the same.
+/// Largest ratio of latencies for two levels to be considered the same.
 const PLAUSIBLE: f64 = 4.0 / 3.0;
 
-/// A level with the same shape on both sides whose times differ too much to have the same meaning.
+/// A level with the same shape on both sides whose latencies differ too much to have the same meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelMismatch {
     /// Name of the dataset in the comparison.
@@ -37,8 +37,8 @@ impl LevelMismatch {
         (self.a / self.b).max(self.b / self.a)
     }
 
-    /// Compares levels of equal names that only their times can identify. Returns those that differ too much, largest
-    /// factor first, and the number of plausible levels. There are no doubts where both sides state the same CPU model.
+    /// Compares levels of equal names that only latencies can identify. Returns those that differ too much, largest
+    /// factor first, and the number of plausible levels. All are plausible if both sides state the same CPU model.
     pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<LevelMismatch>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
         let pairs = pair_up(a, b).0.into_iter();

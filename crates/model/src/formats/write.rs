@@ -33,7 +33,7 @@ pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
 
 const RATE: &str = "messages/s";
 
-/// Formats messages per second from the CPU of the row to that of the column in the same way, with the diagonal.
+/// Formats messages per second, from the CPU of the row to that of the column, as [`write_csv`] but with the diagonal.
 /// Readers of latencies reject the result.
 ///
 /// ```
@@ -106,7 +106,7 @@ pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportErr
     Ok(ImportedMatrix { metadata, ..imported })
 }
 
-/// The line where a blank line and another block follow: rows of trials in the same run.
+/// The line below the square: a blank one before another `#` block (trials of the same run), or the end of the file.
 fn end_of_square(document: &Document) -> usize {
     let begins_another = |line: &usize| {
         document.line(*line).trim().is_empty()

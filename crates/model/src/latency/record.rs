@@ -7,7 +7,7 @@ use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure}
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The pairs of a run, to which a visit's `cell` is an index: `from` precedes `to` in the order of the settings' CPUs.
+/// The pairs of a run; `cell` of a visit is an index into this list. `from` precedes `to` in the settings' CPU order.
 pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]> {
     let cpus = &settings.cpus;
     let every = || (0..cpus.len()).flat_map(|high| (0..high).map(move |low| [cpus[low], cpus[high]]));
@@ -22,7 +22,7 @@ pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]>
 /// Maximum number of representative pairs of one relation and combination of kinds of cores.
 pub const REPRESENTATIVES_PER_RELATION: usize = 4;
 
-/// A few pairs of each relation and combination of kinds of cores: the first, the last, and evenly spaced between.
+/// A few pairs of each relation and combination of kinds of cores: the first, the last, and evenly spaced ones between.
 pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 2]>) -> Vec<[CpuId; 2]> {
     let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for pair in pairs {
@@ -50,7 +50,7 @@ pub struct Record {
     /// The meaning of the columns of [`CellPasses`].
     columns: Vec<SpanColumn>,
     map: PassTable,
-    /// Kernels of which the map stores only the location.
+    /// Kernels for which the map stores only the location of the samples.
     located: Vec<KernelId>,
     rows: Vec<usize>,
     /// Cache: the columns of the spans of earlier visits.
@@ -77,7 +77,7 @@ pub struct Entry {
     pub outcome: Result<Visit, TrialFailure>,
 }
 
-/// A recording whose single samples the result needs.
+/// A recording kept because the result needs its individual samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptRecording {
     /// Purpose of the visit.
@@ -158,7 +158,7 @@ impl Record {
         self.rows = rows;
     }
 
-    /// Stores only the location in columns that these kernels get from now on.
+    /// From now on, stores only the location in new columns of these kernels.
     pub fn keep_locations_of(&mut self, kernels: &[KernelId]) {
         self.located = kernels.to_vec();
     }
@@ -204,7 +204,7 @@ impl Record {
         })
     }
 
-    /// Begins or continues a segment. Failures for lack of a CPU are forgotten: if it is still lost, they recur.
+    /// Begins or continues a segment. Failures for lack of a CPU are discarded; they recur if the CPU is still lost.
     pub fn begin_segment(&mut self, segment: u32) {
         if segment > self.segment {
             self.segment = segment;

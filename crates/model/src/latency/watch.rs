@@ -49,7 +49,7 @@ pub fn watch(
         return None;
     }
     let mut watch = StateWatch {
-        // Visits for other purposes, before and after, show no states.
+        // Visits for other purposes, before and after the map, do not show states.
         watched: seen.values().fold(Picos::ZERO, |sum, [first, last]| sum + (*last - *first)),
         pair: shown.as_ref().map(|shown| pairs[shown.0]),
         states: Vec::new(),
@@ -114,7 +114,7 @@ fn describe(
         .collect();
 }
 
-/// Longest stay, from the first pass of an episode to the first of the next one.
+/// Longest stay in a state, from its first pass to the first pass of the next state.
 fn longest(line: &[(Picos, f64, u8)], label: &[u8], state: u8) -> Picos {
     let mut longest = Picos::ZERO;
     let mut entered = None;

@@ -13,11 +13,11 @@ named! {
         Missing = "missing",
         /// Values that are multiples of one step.
         ClockComb = "clock-comb",
-        /// One half of the machine is as slow inside as across.
+        /// Latencies inside one half of the CPUs are as high as those between the halves.
         TaintedHome = "tainted-home",
         /// The two directions of a pair differ.
         Asymmetry = "asymmetry",
-        /// Rows of CPUs do not predict each other: threads were not pinned.
+        /// Rows of similar CPUs do not predict each other: threads were not pinned.
         Unpinned = "unpinned",
         /// CPU 0 and its nearest CPU are slower than other nearest pairs.
         FirstCpu = "first-cpu",
@@ -25,7 +25,7 @@ named! {
         OddCpu = "odd-cpu",
         /// Values are equal, digit by digit, to those of other pairs.
         Copied = "copied",
-        /// Pairs are nearer than the others allow; it is unknown which of them are wrong.
+        /// Pairs are nearer than the rows of their CPUs allow; it is unknown which of them are wrong.
         Contradictory = "contradictory",
         /// Pairs do not fit the groups that the others form.
         Unfit = "unfit",
@@ -70,13 +70,13 @@ pub enum LintFinding {
         /// The fastest cell, as a scale for the step.
         least: f64,
     },
-    /// One half of the machine is as slow inside as across.
+    /// Latencies inside one half of the CPUs are as high as those between the halves.
     TaintedHome {
         /// The half with plausible latencies.
         clean: CpuSet,
         /// The other half.
         tainted: CpuSet,
-        /// Far pairs inside the clean half, inside the tainted one, and across.
+        /// Latency of far pairs inside the clean half, of those inside the tainted one, and of pairs across.
         far: [f64; 3],
     },
     /// The two directions of a typical pair differ.
@@ -88,11 +88,11 @@ pub enum LintFinding {
         /// Their largest ratio.
         worst: f64,
     },
-    /// Rows of CPUs do not predict each other.
+    /// Rows of similar CPUs do not predict each other.
     Unpinned {
         /// Share of the variation that rows of similar CPUs predict; 0 is none.
         predicted: f64,
-        /// Relative scatter of the values: that of the inferred structure if it has one.
+        /// Relative scatter of the values: that of the inferred structure, if it can be computed.
         spread: f64,
         /// Fast pairs that share a CPU while the other two CPUs are slow to each other.
         open: Vec<[CpuId; 2]>,

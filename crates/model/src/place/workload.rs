@@ -31,7 +31,7 @@ named! {
         Integer = "integer",
         /// Threads lock one of eight mutexes, yield and unlock.
         ThreadsYield = "threads-yield",
-        /// 64 threads lock random ones of 4,096 mutexes, with work in between.
+        /// 64 threads lock randomly chosen mutexes out of 4,096, with work in between.
         MutexArray = "mutex-array",
         /// Each thread sums up its own buffer, block by block.
         MemoryRead = "memory-read",
@@ -99,7 +99,7 @@ static TIMED_EVENTS: [Metric; 6] = [
 ];
 
 impl WorkloadKind {
-    /// Its numbers, the headline first.
+    /// The metrics of this kind, the most important one first.
     pub fn metrics(self) -> &'static [Metric] {
         match self {
             Execl | Process | Pipe | Integer => &LOOPS,
@@ -116,7 +116,7 @@ impl WorkloadKind {
         }
     }
 
-    /// The number after the colon: its range, and its default in the name, if any.
+    /// Range of the number after the colon, and its default if a name without a number gets one.
     fn size(self) -> Option<(RangeInclusive<u32>, Option<u32>)> {
         match self {
             Shell => Some((1..=64, Some(1))),
@@ -147,7 +147,7 @@ impl WorkloadKind {
             NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd
             | StreamTriad | Execl | Process | Pipe | Shell => Communication::Nobody,
         };
-        // Each thread of `process` waits for its own process, each of `pipe` talks to one; `shell` pipelines have six.
+        // Each thread of `process` waits for a process, each of `pipe` talks to one; a `shell` pipeline has six.
         let parties = match self {
             Process | Pipe => 2 * threads,
             Shell => 6,
@@ -158,7 +158,7 @@ impl WorkloadKind {
             several: parties > 1,
             communication,
             computes: !matches!(self, Ring | AllToAll),
-            // Computation in addition to a counter or queue counts only if communication is not slower.
+            // With a shared counter or queues, computation overlaps communication: it counts only if it takes longer.
             adds: !matches!(self, SharedCounter | Pipeline),
             streams: matches!(
                 self,
@@ -222,7 +222,7 @@ impl Communication {
         matches!(self, Communication::Round | Communication::Along)
     }
 
-    /// The communicating pairs of CPUs, in lists of which the slowest decides.
+    /// The communicating pairs of CPUs, in lists; the slowest list decides.
     pub fn communicating_pairs(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
         let n = roles.len();
         let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
@@ -251,7 +251,7 @@ pub struct Workload {
     pub size: Option<u32>,
 }
 
-/// Why a name is not a workload: a sentence.
+/// The reason why a name is not a workload, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WorkloadError(String);

@@ -11,7 +11,7 @@ use crate::stats::{
 use Speaker::{Role, Whole};
 use std::collections::BTreeMap;
 
-/// Minimum ratio of pass durations, second analysis to first, at which the two kinds of passes are not mixed.
+/// Minimum ratio of pass durations (second analysis ÷ first) from which medians use the passes of the second only.
 const MUCH_LONGER: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy)]
@@ -181,9 +181,9 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Resolution {
-    /// Exact: a ratio of 0 or a count that never changes needs no floor.
+    /// Exact values: if all are equal, such as a ratio of 0, the interval needs no minimum width.
     Exact,
-    /// The width of a histogram bucket: passes that fall into one bucket still have that uncertainty.
+    /// Values from histogram buckets: even if all fall into one bucket, they are uncertain by its width.
     Bucket,
 }
 

@@ -21,10 +21,10 @@ const COMPARISON_GAP: f64 = 12.0;
 const TITLE: Type = Type::of(20.0).strong();
 const SUBTITLE: Type = Type::of(13.0);
 
-/// The picture file of one run; `None` if it holds nothing that can be drawn.
+/// The picture file of one run; `None` if the run holds nothing that can be drawn.
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     match input.run().and_then(|report| report.place.as_ref()) {
-        // The rows of all tables do not fit into a picture to share.
+        // The rows of all tables do not fit into a card.
         Some(place) if place.result.comparisons.len() > 1 => Some(framed(whole(input, drawing, SIDE)?)),
         _ => card::card(input, drawing),
     }

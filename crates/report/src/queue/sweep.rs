@@ -38,7 +38,7 @@ pub(crate) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sentence {
     Sentence::new("{said}").with("said", Arg::Parts(said, "; "))
 }
 
-/// The knees, then a table and a plot for each sweep; empty if there are none.
+/// The knees of the sweeps, then a table and a plot for each; empty without sweeps.
 pub(crate) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -> Vec<Block<'a>> {
     if found.is_empty() {
         return Vec::new();
@@ -215,7 +215,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// The knee of a sweep, and the rate at which its p99 doubles.
+/// Sentences about the knee of a sweep and about the rate at which its p99 doubles.
 fn words(sweep: &Sweep<'_>) -> Vec<Sentence> {
     let keeping = |template, keeps| Sentence::new(template).with("keeps", offered(keeps));
     let knee = match sweep.limit() {

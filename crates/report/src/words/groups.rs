@@ -1,4 +1,4 @@
-//! Describes groups as the system reports them, and as values show them.
+//! Describes groups of CPUs: those that the system reports, and those that the latencies show.
 
 use crate::blocks::value::{
     DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, Operation, Sentence, Source, Statistic,
@@ -11,12 +11,12 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::ValueGroup;
 use coretalk_model::{KernelId, Level, Topology};
 
-/// Whether cells kept their levels while they were watched.
+/// Whether the latency of cells changed its level while they were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holding {
-    /// None is known to have changed.
+    /// No cell is known to have changed.
     Still,
-    /// Some changed, so the groups that values show may differ in the next state.
+    /// Some cells changed, so the latencies may show other groups in the next state.
     Changed,
 }
 
@@ -25,9 +25,9 @@ pub fn groups_alone(contrasts: &[Contrast]) -> Vec<Sentence> {
     contrasts.iter().map(contrast_groups).collect()
 }
 
-/// The groups that the system reports with the gain of staying inside, or the groups of values if it reports none. If
-/// cells changed their level: values only, without a verdict on groups, because the description of the states covers
-/// contradictions.
+/// The groups that the system reports, with the values inside and to the nearest other group; if it reports none, the
+/// groups that the values show. If cells changed their level, only the reported groups, without a verdict, because the
+/// description of the states covers contradictions.
 pub fn groups(
     kernel: &KernelId,
     all: &Overall,
@@ -47,7 +47,7 @@ pub fn groups(
         None if crosses => Sentence::new("the groups that the system reports cross each other"),
         None => Sentence::new("the system reports one group"),
     };
-    // Threads of a core are a reported group too, so the values they explain are not reported as groups.
+    // The system reports the threads of a core, so a gap between their latency and all others shows no new group.
     let found = &all.by_value.shown;
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let end = |ns| DisplayValue::bare(Number::Point(ns), Source::of_matrix(kernel, MatrixNumber::Some));
@@ -78,7 +78,7 @@ pub fn groups(
     vec![said]
 }
 
-/// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are numbered along its rows.
+/// Whether CPUs with near ids have low latencies, as on a mesh whose CPUs are numbered along its rows.
 fn distance_words(kernel: &KernelId, correlation: Estimate) -> Sentence {
     let verdict = match correlation {
         Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to be faster",

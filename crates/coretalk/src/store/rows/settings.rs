@@ -23,7 +23,7 @@ struct SettingsRow {
     counts: Counts,
     parallel: Parallel,
     precision: f64,
-    /// Absent in files of older versions, which made two.
+    /// Absent in files of older versions, which made two analyses.
     #[serde(rename = "looks", default = "usual_analyses")]
     analyses: u32,
     #[serde(rename = "budget-ps")]
@@ -81,7 +81,7 @@ pub fn write_settings(
     }
 }
 
-/// Replaces the budget, the only setting that resuming may change, and allows wide cells to use it.
+/// Replaces the budget, the only setting that resuming may change, and allows further analyses, so wide cells use it.
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
     replace.execute(("budget-ps", budget.0.to_string()))?;

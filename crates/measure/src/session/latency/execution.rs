@@ -10,20 +10,20 @@ use coretalk_model::latency::{Counts, PairChoice};
 use coretalk_model::series::Parameters;
 use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
 
-/// Passes per pair: the exact interval of their median is from the third to the tenth, so two disturbed ones do not
-/// matter.
+/// Passes per pair: the exact interval of their median is from the third to the tenth value, so two disturbed passes do
+/// not matter.
 const PASSES: u32 = 12;
 /// Length of a pass: three phases of ten spans of 40 µs.
 const PASS: Picos = Picos::from_us(1_250);
-/// Minimum distance of the passes of a pair: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
+/// Minimum time between passes of a pair: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
 const PASS_GAP: Picos = Picos::from_ms(40);
-/// Representative pairs of a level and of the reported cores: the first, the middle and the last.
+/// Number of representative pairs of a level and of the reported cores: the first, the middle and the last.
 const PAIRS: usize = 3;
 /// Number of nearest disjoint pairs if there are no groups.
 const NEAREST: usize = 2;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
-    // A continued run has the answer already.
+    // A resumed run already has the result.
     if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.run.left() < expected(driver) {
         return Ok(Ended::Complete);
     }
@@ -34,7 +34,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     for pass in 0..PASSES {
         let began = driver.run.now();
         for test in &mut tests {
-            // The passes took longer than expected: a test without all of them is invalid, and none is kept.
+            // The passes took longer than expected. A test with fewer passes is invalid, so no test is kept.
             if driver.run.left() == Picos::ZERO {
                 return Ok(Ended::Complete);
             }
@@ -72,8 +72,8 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
     execution::pass_of(&driver.try_trial(&order)?)
 }
 
-/// The pairs to test: some of the finest groups that the latencies show, some of the reported cores, the nearest pairs
-/// if there are neither; and one of the most distant pairs.
+/// The pairs to test: the nearest pair of some of the finest groups that the latencies show and of some reported cores,
+/// or the nearest pairs if there are neither; and the most distant pair as a control.
 fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
     let seen = seen(driver);
     let known = |pair: &[CpuId; 2]| value(&seen, *pair).is_some();
@@ -101,7 +101,7 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
     chosen
 }
 
-/// Approximate latency of each pair: the median over the map's passes under the first map's kernel.
+/// Approximate latency of each pair: the median over the passes of the map with the kernel of the first map.
 fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
@@ -124,7 +124,7 @@ fn value(seen: &Matrix<Option<Observation>>, [a, b]: [CpuId; 2]) -> Option<f64> 
     Some(seen.get(position(a)?, position(b)?)?.as_ref()?.value)
 }
 
-/// The nearest two of some CPUs, the lower number first.
+/// The pair of these CPUs with the lowest latency, the lower number first.
 fn nearest(seen: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId; 2]> {
     let pairs =
         cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));

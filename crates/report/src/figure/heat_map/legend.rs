@@ -1,4 +1,4 @@
-//! The legend of a heat map: its colours with their values, to its right or below it, and the text that goes with them.
+//! The legend of a heat map, to the right of the map or below it: the colours with their values, and a text.
 
 use super::content::{Content, Painted};
 use super::{EDGE, MISSING, SLICES};
@@ -37,7 +37,7 @@ pub fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, 
     picture.width = picture.width.max(right);
 }
 
-/// Draws the colours with their values, the unit, and the meaning of the hatch.
+/// Draws the colours with their values, the text below them, and the meaning of the hatched pattern.
 pub fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
     let words = wrapped(words, (width - EDGE) / OTHER_FONT, SMALL);
     let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
