@@ -15,6 +15,7 @@ use coretalk_model::external::External;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
 use coretalk_model::quantity::{Aggregate, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
+use coretalk_model::stats::ANALYSES;
 use coretalk_model::{CpuId, CpuSet, Environment, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use strsim::osa_distance;
@@ -193,6 +194,26 @@ pub struct TrialOrder<'a> {
     pub key: u64,
     /// Number of the runtime's process that performs the pass, from 0.
     pub process: u32,
+}
+
+/// Extra time of a pass before it is given up: spinning roles on one CPU hand off once per quantum, and a host may
+/// deschedule CPUs for long.
+pub const PATIENCE: Picos = Picos::from_ms(5_000);
+
+/// Minimum rounds of a pass: the first is cold and counted separately, or not at all.
+pub const MIN_ROUNDS: u64 = 3;
+
+impl TrialOrder<'_> {
+    /// Time after which the pass is given up.
+    pub fn limit(&self) -> Picos {
+        self.span + PATIENCE
+    }
+}
+
+/// The share of each of `parts` of a pass in a requested number of samples or messages, rounded up: requests are spread
+/// over the minimum number of passes of a trial.
+pub fn per_pass(options: &Parameters, name: &str, parts: usize) -> Option<u64> {
+    options.number(name).map(|all| (all / ANALYSES[0] as f64 / parts as f64).ceil() as u64)
 }
 
 impl std::fmt::Debug for TrialOrder<'_> {

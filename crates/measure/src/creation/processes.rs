@@ -4,11 +4,11 @@
 //! dies with the thread that created it.
 
 use super::program::{self, TELLS};
-use super::threads::{FEWEST, PATIENCE, finish};
+use super::threads::finish;
 use super::{Config, Kind, PARENT_MIB, Refused, Tallies};
 use crate::counter;
 use crate::host::affinity;
-use crate::series::TrialOrder;
+use crate::series::{MIN_ROUNDS, TrialOrder};
 use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::probes::spawn::names;
@@ -120,7 +120,7 @@ pub fn perform(
         role.wait_for_all()?;
         if role.number > 0 { Ok(None) } else { look_after(role, &orders).map(Some) }
     };
-    let said = context.run(order.span + PATIENCE, run_role, || ())?;
+    let said = context.run(order.limit(), run_role, || ())?;
     if let Some(Err(refused)) = said.into_iter().flatten().next() {
         return finish(context, Some(Err(refused)));
     }
@@ -239,7 +239,7 @@ fn help(orders: &Orders<'_>) -> i32 {
         }
         // Release pairs with the Acquire of the tool.
         orders.board.count.store(count + 1, Release);
-        if ended > end && count as u64 + 1 >= FEWEST {
+        if ended > end && count as u64 + 1 >= MIN_ROUNDS {
             break;
         }
         let until = ended + orders.pause_ticks;

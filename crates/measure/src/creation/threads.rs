@@ -3,24 +3,20 @@
 use super::{Config, Kind, Refused, Tallies};
 use crate::counter;
 use crate::host::{affinity, futex};
-use crate::series::TrialOrder;
+use crate::series::{MIN_ROUNDS, TrialOrder};
 use crate::stage::Halt;
 use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
-use coretalk_model::{CpuSet, Picos, TrialFailure};
+use coretalk_model::{CpuSet, TrialFailure};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// Time that a pass may exceed its span before it is given up.
-pub const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Size of a small stack; the C library needs 16 KiB and room for its own data.
 const SMALL_STACK: usize = 64 << 10;
 /// Relative jitter of each pause, so that nothing periodic stays in step.
 const JITTER: f64 = 0.25;
-/// Minimum creations of a pass: the first is cold and counted separately.
-pub const FEWEST: u64 = 3;
 
 /// Whether the C library has a thread attribute for the affinity.
 pub const HAS_ATTRIBUTE: bool = cfg!(target_env = "gnu");
@@ -111,7 +107,7 @@ pub fn perform(
         })?;
         Ok(Some(made.map(|()| tallies)))
     };
-    let said = context.run(order.span + PATIENCE, run_role, || ())?;
+    let said = context.run(order.limit(), run_role, || ())?;
     finish(context, said.into_iter().flatten().next())
 }
 
@@ -189,7 +185,7 @@ fn create_all(
         }
         tallies.count([before, returned, child.began.load(Acquire), ended]);
         role.guard.check_at(ended)?;
-        if ended > end && tallies.samples() >= FEWEST {
+        if ended > end && tallies.samples() >= MIN_ROUNDS {
             return Ok(Ok(()));
         }
         if pause_ticks > 0.0 {
@@ -250,7 +246,7 @@ pub fn perform_by_pool(
         futex::wake_all(&mailbox.task);
         futex::wake_all(&mailbox.done);
     };
-    let said = context.run(order.span + PATIENCE, run_role, unblock)?;
+    let said = context.run(order.limit(), run_role, unblock)?;
     finish(context, said.into_iter().flatten().next())
 }
 
@@ -271,7 +267,7 @@ fn hand_over(
         Mailbox::await_change(role, &mailbox.done, task - 1)?;
         let ended = counter::stop();
         tallies.count([before, returned, mailbox.began.load(Acquire), ended]);
-        if ended > end && tallies.samples() >= FEWEST {
+        if ended > end && tallies.samples() >= MIN_ROUNDS {
             break;
         }
         if pause_ticks > 0.0 {

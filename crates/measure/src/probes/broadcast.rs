@@ -157,17 +157,13 @@ impl Sights {
 mod perform {
     use super::*;
     use crate::counter;
+    use crate::series::MIN_ROUNDS;
     use crate::stage::Halt;
     use crate::sync::AtomicU64;
     use crate::sync::Ordering::{Acquire, Release};
     use crate::trial_context::{CachePadded, RoleContext};
-    use coretalk_model::Picos;
     use coretalk_model::stats::Key;
 
-    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
-    const PATIENCE: Picos = Picos::from_ms(5_000);
-    /// Minimum writes per pass; the first is cold and not counted.
-    const FEWEST: u64 = 3;
     /// Value after the last write.
     const END: u64 = u64::MAX;
 
@@ -193,7 +189,7 @@ mod perform {
             .map(Some),
             reader => read(role, &word, &seen[reader - 1]).map(|()| None),
         };
-        let said = context.run(order.span + PATIENCE, run_role, || ())?;
+        let said = context.run(order.limit(), run_role, || ())?;
         let sights = said.into_iter().flatten().next().unwrap_or_default();
         Ok(sights.observed(rate, context.clock_ns()))
     }
@@ -223,7 +219,7 @@ mod perform {
             if round > 1 {
                 sights.count(first.checked_sub(began), last.checked_sub(began));
             }
-            if counter::now_ticks() >= end && round >= FEWEST {
+            if counter::now_ticks() >= end && round >= MIN_ROUNDS {
                 break;
             }
         }

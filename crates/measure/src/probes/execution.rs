@@ -107,12 +107,9 @@ mod perform {
     use crate::counter;
     use crate::stage::Halt;
     use crate::trial_context::RoleContext;
-    use coretalk_model::Picos;
     use coretalk_model::stats::{self, Key};
     use std::hint::black_box;
 
-    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
-    const PATIENCE: Picos = Picos::from_ms(2_000);
     /// Spans of work per unit: their median tolerates one or two timer ticks.
     const SPANS: usize = 5;
     /// Work before the first span, as a share: clocks rise, and the last started role arrives.
@@ -136,7 +133,7 @@ mod perform {
                     role.wait_for_all().map(|()| Rates::default())
                 }
             };
-            let said = context.run(order.span + PATIENCE, run_role, || ())?;
+            let said = context.run(order.limit(), run_role, || ())?;
             rates[phase] = [said[0], said[1]];
         }
         let [both, alone] = [rates[0], [rates[1][0], rates[2][1]]];

@@ -104,17 +104,13 @@ mod perform {
     use crate::interrupts::Reading;
     use crate::stage::Halt;
     use crate::trial_context::RoleContext;
-    use coretalk_model::Picos;
-
-    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
-    const PATIENCE: Picos = Picos::from_ms(5_000);
 
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let (span_ticks, gap_ticks) = (rate.ticks(order.span.ns()) as u64, rate.ticks(GAP_NS) as u64);
         let before = Reading::now();
         let run_role = |role: &RoleContext<'_>| watch(role, span_ticks, gap_ticks);
-        let accounts = context.run_undisturbed(order.span + PATIENCE, run_role, || ())?;
+        let accounts = context.run_undisturbed(order.limit(), run_role, || ())?;
         let after = Reading::now();
         let mut observed = Observed::default();
         let mut watched = u64::MAX;

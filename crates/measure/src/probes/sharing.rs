@@ -115,10 +115,8 @@ mod perform {
     use crate::sync::AtomicU64;
     use crate::sync::Ordering::Relaxed;
     use crate::trial_context::RoleContext;
-    use coretalk_model::{Flag, Picos};
+    use coretalk_model::Flag;
 
-    /// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
-    const PATIENCE: Picos = Picos::from_ms(5_000);
     const ALONE_SHARE: f64 = 0.25;
     /// Writes between two clock reads: 5 µs alone, so that a read costs a few thousandths.
     const BATCH: u64 = 1024;
@@ -139,7 +137,7 @@ mod perform {
         let page = Box::new(Page([const { AtomicU64::new(0) }; WORDS]));
         let words = [&page.0[0], &page.0[(distance(order.spec) / WORD) as usize % WORDS]];
         let span_ticks = |share: f64| rate.ticks(order.span.ns() * share) as u64;
-        let limit = order.span + PATIENCE;
+        let limit = order.limit();
         let both = span_ticks(1.0 - ALONE_SHARE);
         let shared = context.run(limit, |role| write(role, words[role.number % 2], both), || ())?;
         let alone_ticks = span_ticks(ALONE_SHARE);

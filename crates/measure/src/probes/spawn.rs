@@ -7,7 +7,7 @@ use crate::creation;
 pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB};
 use crate::creation::{Tallies, kind};
 use crate::pricing::SimContext;
-use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{MIN_ROUNDS, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -173,7 +173,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
     let cost = cost(config.kind);
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
-    while stage.elapsed() < order.span || tallies.samples() < 3 {
+    while stage.elapsed() < order.span || tallies.samples() < MIN_ROUNDS {
         let event = perform(stage, &cost, idle_ns);
         let clock_ns = stage.clock_ns();
         let [returned, began, ended] =

@@ -13,7 +13,7 @@ mod twins;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::{Arch, SimContext};
-use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder, per_pass};
 use crate::sim::wait::{self, WaitCost};
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::instructions::Instruction;
@@ -125,8 +125,8 @@ fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
 }
 
 /// Simulated round trips per pass: a host does millions in the same time, which would add no information here.
-const TRIPS: f64 = 4_000.0;
-const MAX_TRIPS: f64 = 50_000.0;
+const TRIPS: u64 = 4_000;
+const MAX_TRIPS: u64 = 50_000;
 /// Batches of calls, or pieces of work, per pass.
 const BATCHES: f64 = 256.0;
 /// Cost of the loop in addition to the trip and two pairs of clock reads: counting.
@@ -168,8 +168,7 @@ fn trips(
         _ => &[names::TRIP],
     };
     let mut tallies: Vec<TickHistogram> = views.iter().map(|_| TickHistogram::new()).collect();
-    let requested = order.options.number("samples").map(|samples| (samples / 8.0).ceil());
-    let most = requested.unwrap_or(TRIPS).clamp(1.0, MAX_TRIPS) as u64;
+    let most = per_pass(order.options, "samples", 1).unwrap_or(TRIPS).clamp(1, MAX_TRIPS);
     let (mut trips, mut all_ns, mut cpu_ns, mut slept, mut spins) = (0u64, 0.0, 0.0, 0.0, 0.0);
     while trips < most && stage.elapsed() < order.span {
         let trip = if mode == Mode::Alternate && trips % 2 == 1 { &plain } else { &bare };
@@ -220,7 +219,7 @@ fn trips(
 
 fn clock(stage: &mut dyn SimContext<'_>) -> Observed {
     let mut tally = TickHistogram::new();
-    for _ in 0..TRIPS as u64 {
+    for _ in 0..TRIPS {
         let clock_ns = stage.clock_ns();
         stage.pass(clock_ns);
         tally.count(stage.ticks(clock_ns));
@@ -241,11 +240,11 @@ fn mean(stage: &mut dyn SimContext<'_>, ns: f64) -> f64 {
 fn call(stage: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
     let call_ns = wait::act_ns(stage, cost);
     let call_ns = mean(stage, call_ns);
-    stage.pass(call_ns * TRIPS);
+    stage.pass(call_ns * TRIPS as f64);
     let mut observed = Observed::default();
     observed.value(names::CALL_NS, call_ns);
     observed.value(names::CALL_CYCLES, call_ns / stage.cycle_ns(stage.placement()[0]));
-    observed.count(names::SAMPLES, TRIPS as u64);
+    observed.count(names::SAMPLES, TRIPS);
     observed
 }
 

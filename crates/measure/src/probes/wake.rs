@@ -15,7 +15,7 @@ use crate::power::IdleStates;
 use crate::pricing::SimContext;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
-use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{MIN_ROUNDS, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wake;
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -46,12 +46,8 @@ const NEGATIVE_SHARE: f64 = 0.01;
 /// The gap of a map of pairs: a short one, so that the hand-off is not hidden by the exit from an idle state, which
 /// takes the same time on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];
-/// Extra time of a pass before it is given up, since a host may deschedule both CPUs for long.
-#[cfg(all(target_os = "linux", not(miri)))]
-const PATIENCE: Picos = Picos::from_ms(5_000);
 /// More pairs than this form a map.
 const FEW_PAIRS: usize = 8;
-const MIN_ROUNDS: u64 = 3;
 const SLEEP: &str = "sleep-1ms";
 const SLEEP_NS: u64 = 1_000_000;
 /// Default samples of a trial, as far as the budget allows.

@@ -2,7 +2,7 @@
 //! threads.
 
 use super::observation::{Memory, Observation, acquired, rates, verify};
-use super::trials::Config;
+use super::trials::{Config, STAMPED_SHARE};
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
 use crate::counters::catalogue::{METHODS, MethodKind, Waits};
@@ -16,7 +16,7 @@ use crate::primitives::spin::{TasLock, TicketLock};
 use crate::primitives::standard::StdMutex;
 use crate::primitives::system::PlainMutex;
 use crate::room;
-use crate::series::TrialOrder;
+use crate::series::{PATIENCE, TrialOrder};
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
@@ -27,12 +27,8 @@ use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-/// Extra time of a pass before it is given up, since threads that spin on shared CPUs hand off once per quantum.
-const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Additional patience per thread on the most crowded CPU: about ten quanta of 3 ms.
 const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
-/// Share of a pass for the phase that times acquisitions.
-const STAMPED_SHARE: f64 = 0.25;
 /// Warm-up of a phase as a share, at most 5 ms, so that all threads are loaded when the windows begin.
 const WARM_SHARE: f64 = 0.1;
 const MAX_WARM_NS: f64 = 5e6;

@@ -1,6 +1,6 @@
 //! The cost of a trial on a simulated machine.
 
-use super::trials::Config;
+use super::trials::{Config, STAMPED_SHARE};
 use crate::counters::catalogue::MethodKind;
 use crate::pricing::SimContext;
 use crate::series::TrialOrder;
@@ -14,8 +14,6 @@ use std::collections::BTreeSet;
 
 /// Operations simulated one by one; the rest of the pass is extrapolated.
 const SIMULATED: u64 = 4_000;
-/// Share of a pass for the phase that times acquisitions.
-const STAMPED_SHARE: f64 = 0.25;
 
 /// The cost of one operation of a method in machine events.
 ///

@@ -14,6 +14,8 @@ pub const SECTIONS_NS: [[f64; 2]; 2] = [[50.0, 500.0], [0.0, 0.0]];
 pub const MAX_SECTION_NS: f64 = 1e6;
 /// Maximum threads of a trial.
 pub const MAX_THREADS: u32 = 4_096;
+/// Share of a pass for the phase that times acquisitions.
+pub const STAMPED_SHARE: f64 = 0.25;
 /// Up to this many CPUs every number of threads is measured; above, powers of two.
 const FEW_CPUS: usize = 8;
 /// Orders in which threads are assigned to CPUs.

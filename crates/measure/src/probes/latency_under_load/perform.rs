@@ -4,7 +4,7 @@ use super::neighbour::{self, Field};
 use super::word::Word;
 use super::{Load, names};
 use crate::counter;
-use crate::series::TrialOrder;
+use crate::series::{MIN_ROUNDS, TrialOrder};
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -14,10 +14,6 @@ use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
 
-/// Extra time of a pass before it is given up, since a host may deschedule a CPU for long.
-const GAP_PATIENCE: Picos = Picos::from_ms(5_000);
-/// Minimum messages of a pass; the first is cold and not counted.
-const FEWEST: u64 = 3;
 /// Relative variation of an idle gap, to avoid synchronisation with periodic events.
 const JITTER: f64 = 0.25;
 
@@ -29,7 +25,7 @@ pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observe
     let gap = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     // The minimum number of messages may exceed the span of the pass.
-    let limit = order.span + Picos::from_ns(2.0 * FEWEST as f64 * gap_ns) + GAP_PATIENCE;
+    let limit = order.limit() + Picos::from_ns(2.0 * MIN_ROUNDS as f64 * gap_ns);
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => ask_after_gaps(role, &word, span_ticks, gap).map(Some),
         _ => role.wait_for_all().and_then(|()| word.answer(role)).map(|()| None),
@@ -60,7 +56,7 @@ fn ask_after_gaps(
         if round > 0 {
             trips.count(ended - began);
         }
-        if ended >= end && round + 1 >= FEWEST {
+        if ended >= end && round + 1 >= MIN_ROUNDS {
             word.end(theirs + 1);
             return Ok(trips);
         }

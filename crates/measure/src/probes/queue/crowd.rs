@@ -5,12 +5,11 @@ use super::trials::Config;
 use crate::pricing::SimContext;
 use crate::probes::queue;
 use crate::queues::catalogue::{QueueKind, Waits};
-use crate::series::TrialOrder;
+use crate::series::{TrialOrder, per_pass};
 use crate::sim::ends::{self, Crowd};
 use coretalk_model::Flag;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
-use coretalk_model::stats::ANALYSES;
 
 /// Messages simulated one by one per end; the rest of the pass is extrapolated.
 const SIMULATED: u64 = 2_000;
@@ -50,8 +49,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, config: &Config, order: &TrialOr
         sleep_ns,
     };
     let span_ns = order.span.ns();
-    let requested =
-        order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
+    let requested = per_pass(order.options, "messages", 1).map(|messages| messages.max(1));
     let most = requested.unwrap_or(u64::MAX).min((SIMULATED * cpus.len() as u64).min(SIMULATED_IN_ALL));
     let mut work = |end: usize| {
         let mean_ns = own_ns[usize::from(end >= sides[0])] * sharing[end];

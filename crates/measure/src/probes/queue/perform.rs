@@ -11,7 +11,7 @@ use crate::queues::limits::{Received, RoleLimits, Sent};
 use crate::queues::paced::Pace;
 use crate::queues::registry;
 use crate::room::Room;
-use crate::series::TrialOrder;
+use crate::series::{TrialOrder, per_pass};
 use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::queue::names;
@@ -20,9 +20,6 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Extra time of a pass, since spinning roles on one CPU hand off once per quantum, and a host may deschedule both
-/// CPUs.
-const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Time between stamps: a counter read is below a thousandth of it.
 const APART_NS: f64 = 20_000.0;
 /// Approximate time to start and end threads.
@@ -95,16 +92,12 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let waiting = roles.producers.into_iter().map(Waiting::Produces);
     let waiting = waiting.chain(roles.consumers.into_iter().map(Waiting::Consumes));
     let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
-    let requested = order.options.number("messages");
     let plan = Plan {
         span_ticks: ticks(order.span.saturating_sub(START)) as u64,
-        // Requested messages are spread over the minimum number of passes of a trial.
-        messages: requested.map_or(u64::MAX, |all| {
-            (all / coretalk_model::stats::ANALYSES[0] as f64 / config.sides[0] as f64).ceil() as u64
-        }),
+        messages: per_pass(order.options, "messages", config.sides[0]).unwrap_or(u64::MAX),
         apart_ticks: context.rate().ticks(APART_NS) as u64,
     };
-    let said = context.run(order.span + PATIENCE, |role| act(role, &waiting[role.number], &plan), || ())?;
+    let said = context.run(order.limit(), |role| act(role, &waiting[role.number], &plan), || ())?;
     observed(context, &config, said, shared)
 }
 

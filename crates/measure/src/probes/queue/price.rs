@@ -5,14 +5,13 @@ use crate::pricing::SimContext;
 use crate::probes::queue;
 use crate::queues::catalogue::{Batches, Payload, QueueKind, Waits};
 use crate::queues::limits::Delays;
-use crate::series::TrialOrder;
+use crate::series::{TrialOrder, per_pass};
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
 use crate::sim::stream::{self, Flow, Passed, Schedule, Timed, Waiting};
 use coretalk_model::Flag;
 use coretalk_model::TrialFailure;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
-use coretalk_model::stats::ANALYSES;
 
 /// The cost of a message in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
 pub struct QueueCost {
@@ -171,9 +170,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
         (true, _) => Some(SIMULATED[0].max(LAPS * flow.capacity)),
         (false, _) => None,
     };
-    // Requested messages are spread over the minimum number of passes of a trial.
-    let requested =
-        order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
+    let requested = per_pass(order.options, "messages", 1).map(|messages| messages.max(1));
     let mut middle: [Option<Passed>; 2] = [None; 2];
     let mut more = |passed: &Passed| {
         if requested.is_some_and(|requested| passed.messages * unit >= requested) {

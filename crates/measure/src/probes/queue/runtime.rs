@@ -4,11 +4,10 @@ use super::names;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, Payload, RuntimeWork};
 use crate::queues::catalogue;
-use crate::series::RequestError;
+use crate::series::{RequestError, per_pass};
 use coretalk_model::Flag;
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
-use coretalk_model::stats::ANALYSES;
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let payload = spec.parameters.text("payload").unwrap_or("u64");
@@ -22,12 +21,10 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
         }
     };
     let capacity = spec.parameters.number("capacity").unwrap_or(1.0) as u64;
-    // Spread over the minimum number of passes of a trial, as for native queues.
-    let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
     Ok(RuntimeWork {
         operation: Operation::Queue { capacity, payload },
         events: Events::Together,
-        most: options.number("messages").map_or(MAX_OPERATIONS, each),
+        most: per_pass(options, "messages", 1).unwrap_or(MAX_OPERATIONS),
     })
 }
 

@@ -1,12 +1,12 @@
 //! One pass of a trial on threads of this machine.
 
 use super::exchange::{self, Clock, Followed, Led, Plan};
-use super::tasks::{PASSES, PATIENCE, Task, with};
+use super::tasks::{Task, with};
 use super::trials::{Mode, Trial};
 use super::{flags, tasks};
 use crate::counter;
 use crate::power::PackageEnergy;
-use crate::series::TrialOrder;
+use crate::series::{TrialOrder, per_pass};
 use crate::stage::Halt;
 use crate::strategies::Turn;
 use crate::strategies::catalogue::StrategyKind;
@@ -135,8 +135,7 @@ fn trips(
     let rate = context.rate();
     let ticks = |span: Picos| rate.ticks(span.ns()) as u64;
     let warm_up = WARM_UP.min(Picos(order.span.0 / 10));
-    let requested =
-        order.options.number("samples").map(|samples| (samples / PASSES / spells as f64).ceil() as u64);
+    let requested = per_pass(order.options, "samples", spells);
     let plan = Plan {
         spell_ticks: ticks(order.span.saturating_sub(warm_up)) / spells as u64,
         warm_up_ticks: if requested.is_some() { 0 } else { ticks(warm_up) },
@@ -182,7 +181,7 @@ fn trips(
     };
     let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
     // Sleeping roles check their guard every 100 ms themselves.
-    let mut observations = context.run(order.span + PATIENCE, run_role, || ())?.into_iter();
+    let mut observations = context.run(order.limit(), run_role, || ())?.into_iter();
     let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
     let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
     let (Some(first), Some(second)) = (observations.next(), observations.next()) else {

@@ -4,10 +4,9 @@ use super::names;
 use super::trials::Mode;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
-use crate::series::RequestError;
+use crate::series::{RequestError, per_pass};
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
-use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Flag, Histogram};
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -22,8 +21,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
             return Err(RequestError::Unfit(sentence.into()));
         }
     };
-    let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
-    let most = options.number("samples").map_or(MAX_OPERATIONS, each);
+    let most = per_pass(options, "samples", 1).unwrap_or(MAX_OPERATIONS);
     Ok(RuntimeWork { operation, events, most })
 }
 

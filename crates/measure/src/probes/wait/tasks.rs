@@ -1,9 +1,8 @@
-//! [`Task`]: generic code compiled for each wait strategy, and constants shared by the passes of `wait`. Also the tasks
-//! other than round trips: single calls of a wait action, clock reads, and the slowdown of a sibling by a waiting
-//! thread, the reason why wait hints exist.
+//! [`Task`]: generic code compiled for each wait strategy; and the tasks other than round trips: single calls of a wait
+//! action, clock reads, and the slowdown of a sibling by a waiting thread, the reason why wait hints exist.
 
 use crate::counter;
-use crate::series::TrialOrder;
+use crate::series::{TrialOrder, per_pass};
 use crate::stage::Halt;
 use crate::strategies::catalogue::StrategyKind;
 #[cfg(target_arch = "aarch64")]
@@ -18,13 +17,7 @@ use crate::tick_histogram::TickHistogram;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::wait::names;
-use coretalk_model::{Picos, TrialFailure, stats};
-
-/// Extra time of a pass, since spinning roles on one CPU hand off once per quantum, and a host may deschedule both
-/// CPUs.
-pub const PATIENCE: Picos = Picos::from_ms(5_000);
-/// Passes over which requested samples are spread: the minimum of a trial.
-pub const PASSES: f64 = 8.0;
+use coretalk_model::{TrialFailure, stats};
 
 /// Generic code for a strategy that is known only by name.
 pub trait Task {
@@ -102,7 +95,7 @@ impl Task for Calls<'_> {
             }
         };
         let (means, calls) =
-            context.run(order.span + PATIENCE, run_role, || ())?.into_iter().next().unwrap_or_default();
+            context.run(order.limit(), run_role, || ())?.into_iter().next().unwrap_or_default();
         let mut observed = Observed::default();
         if let Some(ticks) = stats::median(&means) {
             let call_ns = rate.ns(ticks);
@@ -119,8 +112,7 @@ impl Task for Calls<'_> {
 /// Times two consecutive clock reads, the overhead of every single event.
 pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
-    let requested = order.options.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
-    let most = requested.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
+    let most = per_pass(order.options, "samples", 1).unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
     let run_role = |role: &RoleContext<'_>| -> Result<TickHistogram, Halt> {
         let mut tally = TickHistogram::new();
         role.wait_for_all()?;
@@ -135,7 +127,7 @@ pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obser
             }
         }
     };
-    let tally = context.run(order.span + PATIENCE, run_role, || ())?.into_iter().next().unwrap_or_default();
+    let tally = context.run(order.limit(), run_role, || ())?.into_iter().next().unwrap_or_default();
     let mut observed = Observed::default();
     observed.histogram(names::CLOCK, tally.histogram(context.rate()));
     observed.count(names::SAMPLES, tally.len());
@@ -172,7 +164,7 @@ impl Task for SiblingTask<'_> {
             }
             work(role, &turn, span, settle)
         };
-        let said = context.run(order.span + PATIENCE, run_role, || ())?;
+        let said = context.run(order.limit(), run_role, || ())?;
         let [beside, alone] = said.into_iter().nth(1).unwrap_or_default();
         let mut observed = Observed::default();
         observed.count(names::SAMPLES, beside.len() as u64);

@@ -1,6 +1,6 @@
 //! `notify-all:N`: one thread wakes many at once.
 
-use super::{GAP_JITTER, GAPS_NS, PATIENCE, names};
+use super::{GAP_JITTER, GAPS_NS, names};
 use crate::counter;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
@@ -52,7 +52,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
         let _round = crowd.lock();
         crowd.changed.notify_all();
     };
-    let said = context.run(order.span + PATIENCE, run_role, unblock)?;
+    let said = context.run(order.limit(), run_role, unblock)?;
     let mut observed = Observed::default();
     if let Some([first, last, waker]) = said.into_iter().flatten().next() {
         observed.count("samples", last.len());

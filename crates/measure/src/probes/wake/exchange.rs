@@ -2,7 +2,7 @@
 //! sleeps.
 
 use super::catalogue::{PrimitiveKind, Variant, variant};
-use super::{GAP_JITTER, GAPS_NS, MIN_ROUNDS, PATIENCE, SLEEP_NS, Tallies, crowd, make, names};
+use super::{GAP_JITTER, GAPS_NS, SLEEP_NS, Tallies, crowd, make, names};
 use crate::counter;
 use crate::primitives::parking_lot::{LotCondvar, LotMutex};
 use crate::primitives::spin::{TasLock, TicketLock};
@@ -12,7 +12,7 @@ use crate::primitives::system::{EventFd, Pipe};
 use crate::primitives::word::AtomicWait;
 use crate::primitives::{Primitive, sleep};
 use crate::queues::semaphore::Semaphore;
-use crate::series::TrialOrder;
+use crate::series::{MIN_ROUNDS, TrialOrder};
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
@@ -161,7 +161,7 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
         key: Key::of(&[order.key]),
         topology: context.topology().filter(|_| mask.is_some()),
     };
-    let limit = order.span + PATIENCE;
+    let limit = order.limit();
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => wake_all(role, &primitive, &shared, &plan).map(Some),
         _ => wait_all(role, &primitive, &shared).map(|()| None),
@@ -282,7 +282,7 @@ fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Re
     let primitive = make::<P>()?;
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let run_role = |role: &RoleContext<'_>| wake_nobody(role, &primitive, span_ticks);
-    let batches = context.run(order.span + PATIENCE, run_role, || primitive.unblock())?.concat();
+    let batches = context.run(order.limit(), run_role, || primitive.unblock())?.concat();
     let mut observed = Observed::default();
     if let Some(ticks) = stats::median(&batches) {
         observed.value(names::ALONE_NS, context.rate().ns(ticks));
@@ -323,7 +323,7 @@ pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obse
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let sleep_ticks = context.rate().ticks(SLEEP_NS as f64) as u64;
     let sleep = |role: &RoleContext<'_>| sleep_on(role, [span_ticks, sleep_ticks]);
-    let said = context.run(order.span + PATIENCE, sleep, || ())?;
+    let said = context.run(order.limit(), sleep, || ())?;
     let mut observed = Observed::default();
     for (tally, negative) in said {
         observed.count("samples", tally.len());

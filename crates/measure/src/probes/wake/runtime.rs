@@ -3,9 +3,8 @@
 use super::{GAPS_NS, names};
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
-use crate::series::RequestError;
+use crate::series::{RequestError, per_pass};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
-use coretalk_model::stats::ANALYSES;
 
 /// Tolerance as a share of the wake-ups. If the waiter's voluntary switches reach their number within it, the waiter
 /// slept each time (all threads may be ready for the first wait); if they do not exceed this share, it never slept.
@@ -13,8 +12,7 @@ const FEW: f64 = 0.01;
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
-    let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
-    let most = options.number("samples").map_or(MAX_OPERATIONS, each);
+    let most = per_pass(options, "samples", 1).unwrap_or(MAX_OPERATIONS);
     Ok(RuntimeWork { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
 }
 
