@@ -1,4 +1,15 @@
-//! [`WaitAction`]: the action of a receive loop between two polls of a line, chosen at compile time.
+//! [`WaitAction`]: the action of a receive loop between two polls of a line, chosen at compile time; and [`WaitMode`].
+
+/// How a thread waits for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitMode {
+    /// Not at all.
+    Never,
+    /// It polls: two threads on one CPU hand off once per quantum.
+    Spin,
+    /// It gives up its CPU, at once or after some polls.
+    Block,
+}
 
 /// The action between two polls. Types without values, so each is compiled into its own loop without overhead.
 pub trait WaitAction {

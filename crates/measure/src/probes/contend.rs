@@ -25,7 +25,7 @@ use coretalk_model::{Environment, TrialFailure};
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use perform::{Pass, loops};
-pub use price::{cost, sections};
+pub use price::sections;
 pub use trials::{ARRANGEMENTS, Config, MAX_SECTION_NS, MAX_THREADS, SECTIONS_NS, thread_counts};
 
 /// The cost of changing one number from many threads.

@@ -2,9 +2,9 @@
 
 use crate::trials::{open, open_toml, pass, trials};
 use coretalk_measure::SimMachine;
-use coretalk_measure::counters::catalogue::{METHODS, MethodKind};
+use coretalk_measure::counters::catalogue::{METHODS, method_by_id};
 use coretalk_measure::pricing::SimContext;
-use coretalk_measure::probes::contend::{Config, cost, sections};
+use coretalk_measure::probes::contend::{Config, sections};
 use coretalk_measure::sim::contend::{Turn, run};
 use coretalk_model::contend::names;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -27,21 +27,21 @@ fn what_is_simulated_is_what_the_cost_says() {
         let spec = first_trial(&machine, options);
         let config = Config::of(&spec).unwrap();
         let mut stage = machine.bare_stage(&spec.placement);
-        let all = run(&mut stage, cost(config.method.kind), sections(&config), 1e9, 4_000, &mut |_, _| ());
+        let all = run(&mut stage, config.method.cost, sections(&config), 1e9, 4_000, &mut |_, _| ());
         (all.elapsed_ns / all.total() as f64, all)
     };
     // Alone: the operation and both sections.
-    let alone = cost(MethodKind::Mcs).alone_cycles / 4.0;
+    let cost = |method: &str| method_by_id(method).unwrap().cost;
+    let alone = cost("mcs").alone_cycles / 4.0;
     assert!((truth("mcs", "1", [50.0, 500.0]).0 / (alone + 550.0) - 1.0).abs() < 0.01);
     // Saturated: the transfers and the critical section; parallel work is hidden.
     let [a, b] = [CpuId(0), CpuId(1)];
     let line = machine.bare_stage(&[a, b]).transfer_ns(a, b);
     let found = truth("ticket", "8", [50.0, 0.0]).0;
-    let expected =
-        cost(MethodKind::Ticket).alone_cycles / 4.0 + 50.0 + cost(MethodKind::Ticket).transfers * line;
+    let expected = cost("ticket").alone_cycles / 4.0 + 50.0 + cost("ticket").transfers * line;
     assert!((found / expected - 1.0).abs() < 0.05, "{found} of {expected}");
     // Without sharing eight threads are eight times as fast as one.
-    assert_eq!(cost(MethodKind::PerThread).turn, Turn::Apart);
+    assert_eq!(cost("per-thread").turn, Turn::Apart);
     let [one, eight] = ["1", "8"].map(|threads| truth("per-thread", threads, [0.0, 100.0]).0);
     assert!((one / eight - 8.0).abs() < 0.1, "{one} {eight}");
     // In order of arrival all threads get the same; a sleeping mutex does sleep.

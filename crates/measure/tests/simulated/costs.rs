@@ -125,7 +125,7 @@ fn contention() {
         });
         hold(&mut machine, all, 4, |machine, spec| {
             let config = contend::Config::of(spec).unwrap();
-            let (cost, sections) = (contend::cost(config.method.kind), contend::sections(&config));
+            let (cost, sections) = (config.method.cost, contend::sections(&config));
             let mut stage = machine.bare_stage(&spec.placement);
             let bare = sim::contend::run(&mut stage, cost, sections, 4e6, 4_000, &mut |_, _| ());
             vec![(contend_model::names::WALL_NS, bare.elapsed_ns / bare.total() as f64)]

@@ -4,17 +4,8 @@
 use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::{Config, STAMPED_SHARE};
 use crate::counter;
-use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
-use crate::counters::catalogue::{METHODS, MethodKind, Waits};
-use crate::counters::flag::{FlagLock, FlagLockAlways};
-use crate::counters::guarded::Guarded;
-use crate::counters::mcs::McsLock;
-use crate::counters::sleeping::{ReadersWriter, Sleeping};
+use crate::counters::catalogue::{METHODS, MethodKind, Task};
 use crate::counters::{Counter, Setup, Step, atomic};
-use crate::primitives::parking_lot::LotMutex;
-use crate::primitives::spin::{TasLock, TicketLock};
-use crate::primitives::standard::StdMutex;
-use crate::primitives::system::PlainMutex;
 use crate::room;
 use crate::series::{PATIENCE, TrialOrder};
 use crate::stage::Halt;
@@ -38,6 +29,7 @@ const MAX_BATCH: u32 = 1 << 20;
 const MAX_SHARED: u32 = 8;
 /// Length of the windows for fairness over short times.
 const PART_NS: f64 = 1e6;
+
 /// The instruction, or the room for its threads, that this machine lacks for a trial.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     // Only the first CPUs of x86-64 lack it. On other architectures a lock replaces the method, and the legend says so.
@@ -52,7 +44,7 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version may hold unknown names.
     let config = Config::of(order.spec)?;
-    with(config.method.kind, Pass { context, config, span: order.span })
+    config.method.kind.run(Pass { context, config, span: order.span })
 }
 
 /// Addresses of a thread's loops for a method: without a clock, and with one around each addition.
@@ -60,41 +52,11 @@ pub fn loops(method: MethodKind) -> [usize; 2] {
     struct Loops;
     impl Task for Loops {
         type Output = [usize; 2];
-        fn of<C: Counter>(self) -> [usize; 2] {
+        fn with<C: Counter>(self) -> [usize; 2] {
             [act::<C, false> as *const (), act::<C, true> as *const ()].map(|at| at as usize)
         }
     }
-    with(method, Loops)
-}
-
-/// Generic code for a counter that is known only by name.
-trait Task {
-    type Output;
-    fn of<C: Counter>(self) -> Self::Output;
-}
-
-/// Runs a task with the counter of a method, each compiled into loops of its own.
-fn with<T: Task>(method: MethodKind, task: T) -> T::Output {
-    match method {
-        MethodKind::FetchAdd => task.of::<FetchAdd>(),
-        MethodKind::CasLoop => task.of::<CasLoop<false>>(),
-        MethodKind::CasBackoff => task.of::<CasLoop<true>>(),
-        MethodKind::StdMutex => task.of::<Guarded<Sleeping<StdMutex>>>(),
-        MethodKind::ParkingLotMutex => task.of::<Guarded<Sleeping<LotMutex>>>(),
-        MethodKind::PthreadMutex => task.of::<Guarded<PlainMutex>>(),
-        MethodKind::Tas => task.of::<Guarded<TasLock<false>>>(),
-        MethodKind::Ttas => task.of::<Guarded<TasLock<true>>>(),
-        MethodKind::Ticket => task.of::<Guarded<TicketLock>>(),
-        MethodKind::Mcs => task.of::<Guarded<McsLock>>(),
-        MethodKind::FlagWait => task.of::<Guarded<FlagLock>>(),
-        MethodKind::FlagWaitAlways => task.of::<Guarded<FlagLockAlways>>(),
-        #[cfg(target_arch = "x86_64")]
-        MethodKind::Wide if atomic::is_native() => task.of::<atomic::Wide>(),
-        MethodKind::Wide => task.of::<atomic::LockedWide>(),
-        MethodKind::ReadersWriter => task.of::<ReadersWriter>(),
-        MethodKind::PerThread => task.of::<PerThread>(),
-        MethodKind::Racy => task.of::<Racy>(),
-    }
+    method.run(Loops)
 }
 
 /// One pass with any counter.
@@ -124,7 +86,7 @@ struct Shared {
 
 impl Task for Pass<'_> {
     type Output = Result<Observed, TrialFailure>;
-    fn of<C: Counter>(self) -> Result<Observed, TrialFailure> {
+    fn with<C: Counter>(self) -> Result<Observed, TrialFailure> {
         self.perform::<C>()
     }
 }
@@ -139,7 +101,7 @@ impl Pass<'_> {
         rates(&mut observed, &plain, rate);
         acquired(&mut observed, &stamped, rate);
         verify(&mut observed, &self.config, &[(&plain, memory), (&stamped, beside)]);
-        if self.crowd() > 1 && self.config.method.waits == Waits::Awake {
+        if self.crowd() > 1 && self.config.spins() {
             observed.flags.set(Flag::SharedSpin);
         }
         Ok(observed)

@@ -1,7 +1,8 @@
 //! The trials of `contend`: methods × sections × arrangements × numbers of threads.
 
-use crate::counters::catalogue::{Method, MethodKind, Waits, method_by_id};
+use crate::counters::catalogue::{Method, MethodKind, method_by_id};
 use crate::series::{RequestError, SeriesRequest};
+use crate::wait::WaitMode;
 use coretalk_model::external::External;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
@@ -49,7 +50,7 @@ impl Config {
 
     /// Whether waiting threads spin.
     pub fn spins(&self) -> bool {
-        self.method.waits == Waits::Awake
+        self.method.waits == WaitMode::Spin
     }
 }
 
