@@ -9,7 +9,7 @@ use crate::probes::wake::Variant;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::probes::{contend, wait, wake};
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::queues::{catalogue::Kind, registry};
+use crate::queues::catalogue::Kind;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::strategies::catalogue::StrategyKind;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -74,7 +74,7 @@ pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, 
 /// As [`disassemble`].
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_queue(kind: &Kind) -> Result<Vec<AsmBlock>, AsmError> {
-    functions(kind.id, &registry::loops_of(kind))
+    functions(kind.id, &(kind.code.loops)())
 }
 
 /// Disassembles the loops of `contend` with a method: the one without a clock, then the one that times each addition.

@@ -16,6 +16,7 @@ pub mod limits;
 pub mod memory;
 pub mod message;
 pub mod mutex;
+pub mod payload;
 pub mod row;
 pub mod semaphore;
 pub mod slot;

@@ -1,64 +1,44 @@
-//! [`KINDS`]: every measured queue with its name and properties, and the payloads.
+//! [`KINDS`]: a row per queue, with its name, code, properties and simulated cost.
 
+#[cfg(all(target_os = "linux", not(miri)))]
+use super::{
+    bounded::Bounded,
+    kernel_channels::{Pipe, Socketpair},
+    kernel_semaphores::{Eventfd, SemT},
+    libraries::{ArrayQueue, Crossbeam, Flume, Kanal, Rtrb, SyncChannel},
+    mutex::Locked,
+    registry::Code,
+    semaphore::Semaphore,
+    slim::SlimSemaphore,
+    slot_queue::SlotQueue,
+    spsc::Spsc,
+};
 use crate::series::{RequestError, nearest};
+use crate::wait::WaitMode;
 use coretalk_model::external::External;
 
-/// The queues; each has an entry in [`KINDS`], a constructor and a simulated price.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueKind {
-    /// `semaphore`
-    Semaphore,
-    /// `semaphore-spin`
-    SemaphoreSpin,
-    /// `semaphore-slim`
-    SemaphoreSlim,
-    /// `sem-t`
-    SemT,
-    /// `mutex`
-    Mutex,
-    /// `spsc`
-    Spsc,
-    /// `slots`
-    Slots,
-    /// `sync-channel`
-    SyncChannel,
-    /// `array-queue`
-    ArrayQueue,
-    /// `crossbeam`
-    Crossbeam,
-    /// `rtrb`
-    Rtrb,
-    /// `flume`
-    Flume,
-    /// `kanal`
-    Kanal,
-    /// `pipe`
-    Pipe,
-    /// `socketpair`
-    Socketpair,
-    /// `eventfd`
-    Eventfd,
-}
-
 /// The description of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// The queue.
-    pub queue: QueueKind,
     /// Stable name.
     pub id: &'static str,
     /// Short description.
     pub what: &'static str,
+    /// Its code.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub code: Code,
     /// Version of the library, if it comes from one.
     pub version: Option<&'static str>,
     /// How a blocked end waits.
-    pub waits: Waits,
+    pub waits: WaitMode,
     /// Whether it distinguishes full and empty from other failures.
     pub tells: bool,
     /// Whether it allows several producers and several consumers.
     pub several: [bool; 2],
     /// Support for batches.
     pub batches: Batches,
+    /// The cost of a message, for simulated machines.
+    pub cost: QueueCost,
 }
 
 /// Support of a queue for batches.
@@ -74,152 +54,122 @@ pub enum Batches {
     Drained,
 }
 
-/// How a blocked end waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
-    /// It gives up its CPU, at once or after some polls.
-    Asleep,
-    /// It spins: two ends on one CPU hand off once per quantum.
-    Awake,
+/// The cost of a message in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueCost {
+    /// Instruction time of producer and consumer together.
+    pub own_ns: f64,
+    /// Line transfers that each side waits for per message (a lock, a semaphore).
+    pub lines: f64,
+    /// System calls of each side per message.
+    pub calls: f64,
+    /// Whether an end reads the other's index only when its cached copy is used up.
+    pub cached: bool,
+    /// Time of polling before it sleeps, without the polls of `semaphore-spin:N`.
+    pub looks_ns: f64,
+    /// Part of the instruction time that occurs once per batch: publishing an index, or a lock.
+    pub once_ns: f64,
+    /// Part of the line transfers that occurs once per batch.
+    pub once_lines: f64,
+    /// Whether all ends take the same lock.
+    pub one_lock: bool,
+    /// Whether its calls are those of .NET's SemaphoreSlim, simulated one by one between two CPUs.
+    pub slim: bool,
 }
 
-/// The type of the messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payload {
-    /// One word.
-    U64,
-    /// A plain block of this many bytes, one of [`BLOCKS`].
-    Bytes(u32),
-    /// Text on the heap.
-    String,
+/// Instruction time of `Wait` or `Release` of `semaphore-slim` with all lines cached: one lock and unlock. A message,
+/// with four uncontended calls, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
+pub const SLIM_CALL_NS: f64 = 6.0;
+
+const COST: QueueCost = QueueCost {
+    own_ns: 12.0,
+    lines: 1.0,
+    calls: 0.0,
+    cached: false,
+    looks_ns: 0.0,
+    once_ns: 0.0,
+    once_lines: 0.0,
+    one_lock: false,
+    slim: false,
+};
+const RING: QueueCost = QueueCost { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..COST };
+const LOCK: QueueCost = QueueCost { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, one_lock: true, ..COST };
+const FILE: QueueCost = QueueCost { own_ns: 150.0, calls: 1.0, one_lock: true, ..COST };
+
+/// A row is a base, the code with its support for batches, name and description, and where it differs from the base.
+macro_rules! queues {
+    (@code $code:ty, None) => { Code::of::<$code>() };
+    (@code $code:ty, $batches:ident) => { Code::with_batches::<$code>() };
+    ($($base:ident($code:ty, $batches:ident) $id:literal $what:literal $({ $($more:tt)+ })?;)+) => {
+        /// Every queue, in report order. A test compares the versions with the lock file.
+        pub const KINDS: &[Kind] = &[$(Kind {
+            id: $id,
+            what: $what,
+            #[cfg(all(target_os = "linux", not(miri)))]
+            code: queues!(@code $code, $batches),
+            batches: Batches::$batches,
+            $($($more)+,)?
+            ..$base
+        },)+];
+    };
 }
 
-/// Supported block sizes; fixed, because a size is compiled into the loop.
-pub const BLOCKS: [u32; 4] = [16, 64, 256, 1024];
+const BLOCK: Kind = Kind {
+    id: "",
+    what: "",
+    #[cfg(all(target_os = "linux", not(miri)))]
+    code: Code::of::<Bounded<Semaphore>>(),
+    version: None,
+    waits: WaitMode::Block,
+    tells: true,
+    several: [false, false],
+    batches: Batches::None,
+    cost: COST,
+};
+const SPIN: Kind = Kind { waits: WaitMode::Spin, ..BLOCK };
 
-impl Payload {
-    /// Parses `u64`, `bytes:64` or `string`.
-    ///
-    /// # Errors
-    /// [`RequestError::OutOfRange`].
-    pub fn parse(text: &str) -> Result<Payload, RequestError> {
-        let sizes = BLOCKS.map(|bytes| bytes.to_string()).join(", ");
-        let known =
-            |bytes: &str| bytes.parse().ok().filter(|bytes| BLOCKS.contains(bytes)).map(Payload::Bytes);
-        match (text, text.strip_prefix("bytes:")) {
-            ("u64", _) => Ok(Payload::U64),
-            ("string", _) => Ok(Payload::String),
-            (_, Some(bytes)) => known(bytes).ok_or_else(|| {
-                RequestError::out_of_range(format!("a message of `{bytes}` bytes"), format!("use {sizes}"))
-            }),
-            (_, None) => {
-                let there_are = format!("use u64, string or bytes:N (N one of {sizes})");
-                Err(RequestError::out_of_range(format!("unknown payload `{text}`"), there_are))
-            }
-        }
-    }
-
-    /// Bytes of one message in the queue.
-    pub fn bytes(self) -> usize {
-        match self {
-            Payload::U64 => size_of::<u64>(),
-            Payload::Bytes(bytes) => bytes as usize,
-            Payload::String => size_of::<String>(),
-        }
-    }
+queues! {
+    BLOCK(Bounded<Semaphore>, None) "semaphore" "a ring between two futex semaphores that sleep at once";
+    BLOCK(Bounded<Semaphore>, None) "semaphore-spin"
+        "a ring between two futex semaphores that poll N times before they sleep";
+    // Two calls; between two CPUs their line transfers are simulated one by one.
+    BLOCK(Bounded<SlimSemaphore>, None) "semaphore-slim"
+        "a ring between two semaphores like .NET's SemaphoreSlim: poll and yield up to 140 times, one lock per call"
+        { cost: QueueCost { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, slim: true, ..COST } };
+    BLOCK(Bounded<SemT>, None) "sem-t" "a ring between two semaphores of the C library";
+    BLOCK(Locked, Both) "mutex" "std's mutex and two condition variables" {
+        several: [true, true],
+        cost: QueueCost { own_ns: 20.0, looks_ns: 1_000.0, once_ns: 17.0, once_lines: 1.5, ..LOCK }
+    };
+    SPIN(Spsc, Both) "spsc" "coretalk's own lock-free ring, one producer and one consumer" { cost: RING };
+    // No index, only message lines. Measured: 2.3 ns per message at 1,024 slots (docs/evidence.md, "Queues").
+    SPIN(SlotQueue, Both) "slots"
+        "coretalk's own lock-free ring whose places are the flags, one producer and one consumer"
+        { cost: QueueCost { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..COST } };
+    BLOCK(SyncChannel, None) "sync-channel" "std::sync::mpsc::sync_channel"
+        { several: [true, false], cost: QueueCost { own_ns: 10.0, looks_ns: 3_000.0, ..COST } };
+    SPIN(ArrayQueue, None) "array-queue" "crossbeam's ArrayQueue"
+        { version: Some("0.3.14"), several: [true, true], cost: QueueCost { own_ns: 10.0, ..COST } };
+    BLOCK(Crossbeam, Received) "crossbeam" "crossbeam's bounded channel" {
+        version: Some("0.5.17"),
+        several: [true, true],
+        cost: QueueCost { own_ns: 10.0, looks_ns: 3_000.0, ..COST }
+    };
+    SPIN(Rtrb, Both) "rtrb" "rtrb's ring, one producer and one consumer"
+        { version: Some("0.4.1"), cost: RING };
+    BLOCK(Flume, None) "flume" "flume's bounded channel"
+        { version: Some("0.12.0"), several: [true, true], cost: LOCK };
+    BLOCK(Kanal, Drained) "kanal" "kanal's bounded channel" {
+        version: Some("0.1.1"),
+        several: [true, true],
+        cost: QueueCost { once_ns: 22.0, once_lines: 1.5, ..LOCK }
+    };
+    BLOCK(Pipe, None) "pipe" "a pipe in packet mode" { several: [true, true], tells: false, cost: FILE };
+    BLOCK(Socketpair, None) "socketpair" "a Unix socket pair that preserves message boundaries"
+        { several: [true, true], cost: FILE };
+    BLOCK(Bounded<Eventfd>, None) "eventfd" "a ring between two kernel event counters (eventfd)"
+        { tells: false, cost: QueueCost { own_ns: 40.0, calls: 2.0, ..COST } };
 }
-
-impl std::fmt::Display for Payload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Payload::U64 => f.write_str("u64"),
-            Payload::Bytes(bytes) => write!(f, "bytes:{bytes}"),
-            Payload::String => f.write_str("string"),
-        }
-    }
-}
-
-const fn asleep(queue: QueueKind, id: &'static str, what: &'static str) -> Kind {
-    Kind {
-        queue,
-        id,
-        what,
-        version: None,
-        waits: Waits::Asleep,
-        tells: true,
-        several: [false, false],
-        batches: Batches::None,
-    }
-}
-
-const fn awake(queue: QueueKind, id: &'static str, what: &'static str) -> Kind {
-    Kind { waits: Waits::Awake, ..asleep(queue, id, what) }
-}
-
-impl Kind {
-    const fn version(self, version: &'static str) -> Kind {
-        Kind { version: Some(version), ..self }
-    }
-
-    const fn several(self, producers: bool, consumers: bool) -> Kind {
-        Kind { several: [producers, consumers], ..self }
-    }
-
-    const fn batches(self, batches: Batches) -> Kind {
-        Kind { batches, ..self }
-    }
-
-    const fn silent(self) -> Kind {
-        Kind { tells: false, ..self }
-    }
-}
-
-/// Every queue, in report order. A test compares the versions with the lock file.
-pub const KINDS: &[Kind] = &[
-    asleep(QueueKind::Semaphore, "semaphore", "a ring between two futex semaphores that sleep at once"),
-    asleep(
-        QueueKind::SemaphoreSpin,
-        "semaphore-spin",
-        "a ring between two futex semaphores that poll N times before they sleep",
-    ),
-    asleep(
-        QueueKind::SemaphoreSlim,
-        "semaphore-slim",
-        "a ring between two semaphores like .NET's SemaphoreSlim: poll and yield up to 140 times, one lock per call",
-    ),
-    asleep(QueueKind::SemT, "sem-t", "a ring between two semaphores of the C library"),
-    asleep(QueueKind::Mutex, "mutex", "std's mutex and two condition variables")
-        .several(true, true)
-        .batches(Batches::Both),
-    awake(QueueKind::Spsc, "spsc", "coretalk's own lock-free ring, one producer and one consumer")
-        .batches(Batches::Both),
-    awake(
-        QueueKind::Slots,
-        "slots",
-        "coretalk's own lock-free ring whose places are the flags, one producer and one consumer",
-    )
-    .batches(Batches::Both),
-    asleep(QueueKind::SyncChannel, "sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
-    awake(QueueKind::ArrayQueue, "array-queue", "crossbeam's ArrayQueue")
-        .version("0.3.14")
-        .several(true, true),
-    asleep(QueueKind::Crossbeam, "crossbeam", "crossbeam's bounded channel")
-        .version("0.5.17")
-        .several(true, true)
-        .batches(Batches::Received),
-    awake(QueueKind::Rtrb, "rtrb", "rtrb's ring, one producer and one consumer")
-        .version("0.4.1")
-        .batches(Batches::Both),
-    asleep(QueueKind::Flume, "flume", "flume's bounded channel").version("0.12.0").several(true, true),
-    asleep(QueueKind::Kanal, "kanal", "kanal's bounded channel")
-        .version("0.1.1")
-        .several(true, true)
-        .batches(Batches::Drained),
-    asleep(QueueKind::Pipe, "pipe", "a pipe in packet mode").several(true, true).silent(),
-    asleep(QueueKind::Socketpair, "socketpair", "a Unix socket pair that preserves message boundaries")
-        .several(true, true),
-    asleep(QueueKind::Eventfd, "eventfd", "a ring between two kernel event counters (eventfd)").silent(),
-];
 
 /// Default polls before `semaphore-spin` sleeps: about 5 µs with wait hints of 10 to 20 ns, longer than a hand-off
 /// between any two CPUs. `semaphore-slim` imitates .NET's SemaphoreSlim instead.

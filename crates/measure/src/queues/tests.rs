@@ -1,14 +1,15 @@
 //! Tests every queue between real threads: no message is lost, doubled, reordered or left behind, and every run ends.
 
-use super::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
+use super::catalogue::{Batches, KINDS, Kind, kind};
 use super::ends::{Refusal, Shape};
 use super::exchange::RoleSettings;
 use super::limits::{Received, RoleLimits, Sent};
 use super::paced::Pace;
-use super::registry::open;
+use super::payload::Payload;
 use crate::counter;
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
+use crate::wait::WaitMode;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ fn run_with(
     span_ticks: u64,
     stopped: bool,
 ) -> Result<Outcome, Refusal> {
-    let roles = open(kind, payload, &shape, settings)?;
+    let roles = kind.code.open(payload, &shape, settings)?;
     let halt = AtomicU64::new(0);
     let deadline_ticks = counter::now_ticks() + (1 << 35);
     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
@@ -83,7 +84,7 @@ fn payloads() -> impl Strategy<Value = Payload> {
 
 /// Limits messages for queues that spin: on a busy machine their ends share a CPU and alternate once per quantum.
 fn bounded(kind: &Kind, messages: u64) -> u64 {
-    if kind.waits == Waits::Awake { messages.min(200) } else { messages }
+    if kind.waits == WaitMode::Spin { messages.min(200) } else { messages }
 }
 
 proptest! {
@@ -183,7 +184,7 @@ fn a_batch_is_refused_where_there_are_none_and_where_it_does_not_fit() {
     for kind in KINDS {
         let refused = |batch, capacity| {
             let settings = RoleSettings { batch, ..RoleSettings::pair() };
-            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, &settings).err()
+            kind.code.open(Payload::U64, &Shape { capacity, spins: 0 }, &settings).err()
         };
         let has_none = matches!(refused(2, 16), Some(Refusal::NoBatches));
         assert_eq!(has_none, kind.batches == Batches::None, "{}", kind.id);
@@ -229,7 +230,7 @@ fn a_second_end_is_refused_where_there_is_one_only() {
             let sides = [1 + usize::from(side == 0), 1 + usize::from(side == 1)];
             let settings =
                 RoleSettings { producers: sides[0], consumers: sides[1], ..RoleSettings::default() };
-            let opened = open(kind, Payload::U64, &shape, &settings);
+            let opened = kind.code.open(Payload::U64, &shape, &settings);
             let refused = matches!(&opened, Err(Refusal::OneOnly { side }) if *side == name);
             assert_eq!(refused, !kind.several[side], "{}: {opened:?}", kind.id);
         }
@@ -240,7 +241,8 @@ fn a_second_end_is_refused_where_there_is_one_only() {
 fn capacities_are_exact_or_refused_in_words() {
     for kind in KINDS {
         let refused = |capacity| {
-            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, &RoleSettings::pair())
+            kind.code
+                .open(Payload::U64, &Shape { capacity, spins: 0 }, &RoleSettings::pair())
                 .err()
                 .map(|error| error.to_string())
         };
@@ -252,8 +254,11 @@ fn capacities_are_exact_or_refused_in_words() {
             _ => assert_eq!(one, None, "{} cannot hold one message", kind.id),
         }
     }
-    let pipe =
-        open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, &RoleSettings::pair());
+    let pipe = kind("pipe").unwrap().0.code.open(
+        Payload::U64,
+        &Shape { capacity: 10, spins: 0 },
+        &RoleSettings::pair(),
+    );
     assert!(pipe.unwrap_err().to_string().ends_with("is a power of two"));
 }
 
@@ -307,7 +312,7 @@ fn every_queue_keeps_a_rate_and_says_how_long_each_message_took() {
         let shape = Shape { capacity: fitting(kind, 16), spins: 0 };
         let pace = Some(Arc::new(Pace::new(100_000.0, true)));
         let roles =
-            open(kind, Payload::String, &shape, &RoleSettings { pace, ..RoleSettings::pair() }).unwrap();
+            kind.code.open(Payload::String, &shape, &RoleSettings { pace, ..RoleSettings::pair() }).unwrap();
         let halt = AtomicU64::new(0);
         let deadline_ticks = counter::now_ticks() + (1 << 35);
         let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };

@@ -1,12 +1,12 @@
 //! The cost of a trial with several producers or consumers on a simulated machine.
 
-use super::price::{SLICE_NS, payload_ns, price};
+use super::price::{SLICE_NS, looks_ns, payload_ns};
 use super::trials::Config;
 use crate::pricing::SimContext;
 use crate::probes::queue;
-use crate::queues::catalogue::{QueueKind, Waits};
 use crate::series::{TrialOrder, per_pass};
 use crate::sim::ends::{self, Crowd};
+use crate::wait::WaitMode;
 use coretalk_model::Flag;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
@@ -17,7 +17,7 @@ const SIMULATED: u64 = 2_000;
 const SIMULATED_IN_ALL: u64 = 100_000;
 
 pub fn simulate(stage: &mut dyn SimContext<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
-    let price = price(config, stage.costs().hint_ns);
+    let (kind, price) = (config.kind, config.kind.cost);
     let cpus = stage.placement();
     let (sides, costs) = (config.sides, stage.costs());
     // Threads on one CPU share its time.
@@ -33,18 +33,19 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, config: &Config, order: &TrialOr
     let turn_ns = |_: usize, before: usize, end: usize| {
         price.lines * if before == end { across_ns } else { transfer_ns[before][end] }
     };
-    let kind = config.kind;
     let sleep_ns = match kind.waits {
-        Waits::Awake => [f64::INFINITY, 0.0, 0.0],
-        Waits::Asleep => {
-            [price.looks_ns, costs.wake_ns + costs.syscall_ns, costs.syscall_ns + costs.wake_ns / 3.0]
-        }
+        WaitMode::Spin => [f64::INFINITY, 0.0, 0.0],
+        _ => [
+            looks_ns(config, costs.hint_ns),
+            costs.wake_ns + costs.syscall_ns,
+            costs.syscall_ns + costs.wake_ns / 3.0,
+        ],
     };
     let crowd = Crowd {
         sides,
         capacity: config.capacity as u64,
         turn_ns: &turn_ns,
-        one_lock: has_one_lock(kind.queue),
+        one_lock: price.one_lock,
         sight_ns: across_ns,
         sleep_ns,
     };
@@ -87,16 +88,8 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, config: &Config, order: &TrialOr
             stage.spend(end, busy(end), count(out.sleeps[end]) as u32);
         }
     }
-    if sharing.iter().any(|of| *of > 1.0) && kind.waits == Waits::Awake {
+    if sharing.iter().any(|of| *of > 1.0) && kind.waits == WaitMode::Spin {
         observed.flags.set(Flag::SharedSpin);
     }
     observed
-}
-
-/// Whether all ends of a queue take the same lock.
-fn has_one_lock(queue: QueueKind) -> bool {
-    matches!(
-        queue,
-        QueueKind::Mutex | QueueKind::Flume | QueueKind::Kanal | QueueKind::Pipe | QueueKind::Socketpair
-    )
 }

@@ -3,17 +3,16 @@
 use super::trials::Config;
 use crate::adapters::pass::{are_of_slices, slept_too_rarely};
 use crate::probes::queue;
-use crate::queues::catalogue::Waits;
 use crate::queues::ends::{Refusal, Shape};
 use crate::queues::exchange::{Consume, Produce, RoleSettings, Roles};
 use crate::queues::limits;
 use crate::queues::limits::{Received, RoleLimits, Sent};
 use crate::queues::paced::Pace;
-use crate::queues::registry;
 use crate::room::Room;
 use crate::series::{TrialOrder, per_pass};
 use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
+use crate::wait::WaitMode;
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{Flag, Picos, TrialFailure};
@@ -62,7 +61,7 @@ fn open(config: &Config, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
     let [producers, consumers] = config.sides;
     let batch = config.batch.unwrap_or(1);
     let settings = RoleSettings { producers, consumers, pace, batch };
-    registry::open(config.kind, config.payload, &shape, &settings)
+    config.kind.code.open(config.payload, &shape, &settings)
 }
 
 enum Observation {
@@ -211,7 +210,7 @@ fn observed(
 /// Whether the sides handed off only at the ends of quanta, by the system's counts of context switches; without counts
 /// or with several threads on a side, some of which may always be able to continue, by the kind of queue.
 fn hangs_on_slices(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
-    let (polls, capacity) = (config.kind.waits == Waits::Awake, config.capacity as u64);
+    let (polls, capacity) = (config.kind.waits == WaitMode::Spin, config.capacity as u64);
     match switches.filter(|_| config.sides == [1, 1]) {
         // A polling thread may sleep on a page fault now and then, and other programs preempt it.
         Some([given, _]) if polls => given.saturating_mul(capacity) < messages,

@@ -3,73 +3,21 @@
 use super::trials::Config;
 use crate::pricing::SimContext;
 use crate::probes::queue;
-use crate::queues::catalogue::{Batches, Payload, QueueKind, Waits};
+use crate::queues::catalogue::{Batches, SLIM_CALL_NS};
 use crate::queues::limits::Delays;
+use crate::queues::payload::Payload;
 use crate::series::{TrialOrder, per_pass};
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
 use crate::sim::stream::{self, Flow, Passed, Schedule, Timed, Waiting};
+use crate::wait::WaitMode;
 use coretalk_model::Flag;
 use coretalk_model::TrialFailure;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 
-/// The cost of a message in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
-pub struct QueueCost {
-    /// Instruction time of producer and consumer together.
-    pub own_ns: f64,
-    /// Line transfers that each side waits for per message (a lock, a semaphore).
-    pub lines: f64,
-    /// System calls of each side per message.
-    pub calls: f64,
-    /// Whether an end reads the other's index only when its cached copy is used up.
-    cached: bool,
-    /// Time of polling before it sleeps.
-    pub looks_ns: f64,
-    /// Parts of the instruction time and line transfers that occur once per batch: publishing an index, or a lock.
-    once_ns: f64,
-    once_lines: f64,
-}
-
-/// Instruction time of `Wait` or `Release` of `semaphore-slim` with all lines cached: one lock and unlock. A message,
-/// with four uncontended calls, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
-const SLIM_CALL_NS: f64 = 6.0;
-
-pub fn price(config: &Config, hint_ns: f64) -> QueueCost {
-    let plain = QueueCost {
-        own_ns: 12.0,
-        lines: 1.0,
-        calls: 0.0,
-        cached: false,
-        looks_ns: 0.0,
-        once_ns: 0.0,
-        once_lines: 0.0,
-    };
-    match config.kind.queue {
-        QueueKind::SemaphoreSpin => {
-            QueueCost { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain }
-        }
-        // Two calls; between two CPUs their line transfers are simulated one by one.
-        QueueKind::SemaphoreSlim => QueueCost { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
-        QueueKind::Mutex => {
-            QueueCost { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, once_ns: 17.0, once_lines: 1.5, ..plain }
-        }
-        QueueKind::Spsc | QueueKind::Rtrb => {
-            QueueCost { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
-        }
-        // No index, only message lines. Measured: 2.3 ns per message at 1,024 slots (docs/evidence.md, "Queues").
-        QueueKind::Slots => QueueCost { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
-        QueueKind::SyncChannel | QueueKind::Crossbeam => {
-            QueueCost { own_ns: 10.0, looks_ns: 3_000.0, ..plain }
-        }
-        QueueKind::ArrayQueue => QueueCost { own_ns: 10.0, ..plain },
-        QueueKind::Flume => QueueCost { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
-        QueueKind::Kanal => {
-            QueueCost { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, once_ns: 22.0, once_lines: 1.5, ..plain }
-        }
-        QueueKind::Pipe | QueueKind::Socketpair => QueueCost { own_ns: 150.0, calls: 1.0, ..plain },
-        QueueKind::Eventfd => QueueCost { own_ns: 40.0, calls: 2.0, ..plain },
-        QueueKind::Semaphore | QueueKind::SemT => plain,
-    }
+/// Time of polling before an end sleeps, in nanoseconds.
+pub fn looks_ns(config: &Config, hint_ns: f64) -> f64 {
+    config.kind.cost.looks_ns + f64::from(config.spins) * (hint_ns + 2.0)
 }
 
 /// Time to make and to read a message, in nanoseconds.
@@ -98,7 +46,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
     let [from, to] =
         [stage.placement()[0], stage.placement()[config.sides[0].min(stage.placement().len() - 1)]];
     let costs = stage.costs();
-    let (price, transfer_ns) = (price(&config, costs.hint_ns), stage.transfer_ns(from, to));
+    let (price, transfer_ns) = (config.kind.cost, stage.transfer_ns(from, to));
     let waker_ns = costs.syscall_ns + costs.wake_ns / 3.0;
     let message_lines = config.payload.bytes() as f64 / 64.0;
     let message_ns = payload_ns(config.payload).map(|payload_ns| {
@@ -123,7 +71,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
     // At a rate, a side that waits for the next message has been idle since the last one.
     let idle_ns = config.rate.map_or(0.0, |rate| 1e9 / rate * batch as f64);
     let wake_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + costs.syscall_ns;
-    let slim = (config.kind.queue == QueueKind::SemaphoreSlim).then_some(SlimFlow {
+    let slim = price.slim.then_some(SlimFlow {
         capacity: config.capacity as u64,
         transfer_ns,
         message_lines,
@@ -138,9 +86,9 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
         capacity: config.capacity as u64 / unit,
         one_cpu: from == to,
         waiting: match (config.kind.waits, &slim) {
-            (Waits::Awake, _) => Waiting::Awake,
-            (Waits::Asleep, Some(slim)) if from == to => Waiting::Yielding { looks_ns: slim.unyielding_ns() },
-            (Waits::Asleep, _) => Waiting::Asleep { looks_ns: price.looks_ns, wake_ns, waker_ns },
+            (WaitMode::Spin, _) => Waiting::Awake,
+            (_, Some(slim)) if from == to => Waiting::Yielding { looks_ns: slim.unyielding_ns() },
+            _ => Waiting::Asleep { looks_ns: looks_ns(&config, costs.hint_ns), wake_ns, waker_ns },
         },
         switch_ns: costs.switch_ns,
         slice_ns: SLICE_NS,
@@ -159,7 +107,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
     if let Some(rate) = config.rate {
         let pacing = Pacing { every_ns: 1e9 / rate, batch, is_listed: config.batch.is_some() };
         paced(stage, &course, &pacing, span_ns, by_itself, &mut observed);
-        if flow.one_cpu && config.kind.waits == Waits::Awake {
+        if flow.one_cpu && config.kind.waits == WaitMode::Spin {
             observed.flags.set(Flag::SharedSpin);
         }
         return Ok(observed);
@@ -206,7 +154,7 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
         (to_there.messages - from_there.messages) as f64 / (to_there.elapsed_ns - from_there.elapsed_ns);
     observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
     note(stage, &config, &passed, times, &mut observed);
-    if flow.one_cpu && config.kind.waits == Waits::Awake {
+    if flow.one_cpu && config.kind.waits == WaitMode::Spin {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)

@@ -3,7 +3,7 @@
 use super::names;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, Payload, RuntimeWork};
-use crate::queues::catalogue;
+use crate::queues::payload;
 use crate::series::{RequestError, per_pass};
 use coretalk_model::Flag;
 use coretalk_model::runtime::names::TOTAL_NS;
@@ -11,10 +11,10 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let payload = spec.parameters.text("payload").unwrap_or("u64");
-    let payload = match catalogue::Payload::parse(payload)? {
-        catalogue::Payload::U64 => Payload::U64,
-        catalogue::Payload::String => Payload::String,
-        catalogue::Payload::Bytes(_) => {
+    let payload = match payload::Payload::parse(payload)? {
+        payload::Payload::U64 => Payload::U64,
+        payload::Payload::String => Payload::String,
+        payload::Payload::Bytes(_) => {
             let name = spec.parameters.text("queue").unwrap_or_default();
             let sentence = format!("`{name}` with {payload}: messages of a runtime are u64 or string");
             return Err(RequestError::Unfit(sentence.into()));

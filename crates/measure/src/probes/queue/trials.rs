@@ -1,9 +1,11 @@
 //! The trials of a request for queues, and the parameters of one trial.
 
 use super::sweep;
-use crate::queues::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
+use crate::queues::catalogue::{Batches, KINDS, Kind, kind};
 use crate::queues::exchange::MAX_PRODUCERS;
+use crate::queues::payload::Payload;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
+use crate::wait::WaitMode;
 use coretalk_model::external::External;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
@@ -30,7 +32,7 @@ pub const VERIFIED: usize = 60;
 const MAX_TRIALS: usize = 4_000;
 
 /// The parsed parameters of one trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// The queue.
     pub kind: &'static Kind,
@@ -84,7 +86,7 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     }
     match *spec.placement {
         // Its rate depends on the quantum and is not compared with others.
-        [from, to] if from == to && config.kind.waits == Waits::Awake => Concurrent::Always,
+        [from, to] if from == to && config.kind.waits == WaitMode::Spin => Concurrent::Always,
         [_, _] => Concurrent::IfProven,
         _ => Concurrent::Never,
     }
