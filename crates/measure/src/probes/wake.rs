@@ -30,7 +30,6 @@ use coretalk_model::series::{Observed, Parameters};
 use coretalk_model::wake::RanOn;
 use coretalk_model::{Environment, TrialFailure};
 
-pub use catalogue::cost;
 pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use exchange::loops;
@@ -143,10 +142,10 @@ pub(super) fn simulate(
 ) -> Result<Observed, TrialFailure> {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);
     Ok(match variant(name)? {
-        Variant::Wake(of) => priced_rounds(stage, order, &catalogue::cost(of), gap_ns),
+        Variant::Wake(of) => priced_rounds(stage, order, &of.cost(), gap_ns),
         Variant::Uncontended(of) | Variant::NotifyIdle(of) => {
             let mut observed = Observed::default();
-            let alone_ns = wake::alone_ns(stage, &catalogue::cost(of));
+            let alone_ns = wake::alone_ns(stage, &of.cost());
             let alone_ns = stage.event(alone_ns);
             stage.pass(order.span.ns());
             observed.value(names::ALONE_NS, alone_ns);
@@ -245,7 +244,7 @@ fn priced_crowd(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>, gap_ns: 
     let [mut first, mut last, mut waker] = [TickHistogram::new(), TickHistogram::new(), TickHistogram::new()];
     while stage.elapsed() < order.span || last.is_empty() {
         stage.pass(gap_ns);
-        let bare = wake::price_all(stage, &catalogue::cost(PrimitiveKind::CondvarAll), gap_ns);
+        let bare = wake::price_all(stage, &PrimitiveKind::CondvarAll.cost(), gap_ns);
         let clock_ns = stage.clock_ns();
         for (tally, ns) in [(&mut first, bare[0]), (&mut last, bare[1]), (&mut waker, bare[2])] {
             let event = stage.event(ns) + clock_ns;

@@ -172,7 +172,7 @@ fn wake_ups() {
                 Variant::Wake(name) => {
                     let truth = wake::price(
                         &stage,
-                        &wake_probe::cost(name),
+                        &name.cost(),
                         gap_ns,
                         [trial.spec.placement[0], trial.spec.placement[1]],
                     );
@@ -180,11 +180,11 @@ fn wake_ups() {
                     vec![("wake", woken, truth.wake_ns), ("waker", median("waker"), truth.waker_ns)]
                 }
                 Variant::Uncontended(name) | Variant::NotifyIdle(name) => {
-                    let truth = wake::alone_ns(&stage, &wake_probe::cost(name));
+                    let truth = wake::alone_ns(&stage, &name.cost());
                     vec![("alone", trial.values["alone_ns"].point, truth)]
                 }
                 Variant::NotifyAll(_) => {
-                    let cost = wake_probe::cost(PrimitiveKind::CondvarAll);
+                    let cost = PrimitiveKind::CondvarAll.cost();
                     let truth = wake::price_all(&stage, &cost, gap_ns);
                     let all = ["first-of-all", "last-of-all", "waker"].into_iter().zip(truth);
                     all.map(|(view, truth)| (view, median(view), truth)).collect()

@@ -1,7 +1,19 @@
-//! The primitives of `wake` by name: description, simulated cost, and the trials of a request.
+//! The primitives of `wake`: a row per primitive, with its name, code, description and simulated cost; and the trials of
+//! a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::primitives::{
+    Primitive,
+    parking_lot::{LotCondvar, LotMutex},
+    spin::{TasLock, TicketLock},
+    standard::{Park, StdBarrier, StdCondvar, StdMutex},
+    system::{ADAPTIVE, EventFd, NORMAL, Pipe, PthreadMutex, SemT},
+    word::AtomicWait,
+};
 use crate::probes::gaps::gaps;
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::queues::semaphore::Semaphore;
 use crate::series::{RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
 use coretalk_model::external::External;
@@ -25,55 +37,126 @@ struct Entry {
     id: &'static str,
     purpose: Purpose,
     how: &'static str,
+    cost: WakeCost,
 }
 
-/// Builds the catalogue from one row per primitive: identifier, name, purpose and wake-up.
+/// Generic code for a primitive that is known only by name.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub trait Task {
+    /// The result.
+    type Output;
+
+    /// Runs with this primitive.
+    fn with<P: Primitive>(self) -> Self::Output;
+}
+
+/// A row is the primitive with its code, name, purpose, wake-up, and its cost as a base with differences.
 macro_rules! primitives {
-    ($($kind:ident $id:literal $purpose:ident $how:literal;)+) => {
-        /// The primitives; each has an entry in `ENTRIES`, a loop and a simulated price.
+    ($($kind:ident($code:ty) $id:literal $purpose:ident $how:literal $base:ident $({ $($cost:tt)+ })?;)+) => {
+        /// The primitives.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum PrimitiveKind {
             $(#[doc = concat!("`", $id, "`")] $kind,)+
         }
 
-        const ENTRIES: &[Entry] = &[
-            $(Entry { kind: PrimitiveKind::$kind, id: $id, purpose: Purpose::$purpose, how: $how },)+
-        ];
+        const ENTRIES: &[Entry] = &[$(Entry {
+            kind: PrimitiveKind::$kind,
+            id: $id,
+            purpose: Purpose::$purpose,
+            how: $how,
+            cost: WakeCost { $($($cost)+,)? ..$base },
+        },)+];
+
+        impl PrimitiveKind {
+            /// Runs a task with the primitive, each compiled into a loop of its own.
+            #[cfg(all(target_os = "linux", not(miri)))]
+            pub fn run<T: Task>(self, task: T) -> T::Output {
+                match self {
+                    $(PrimitiveKind::$kind => task.with::<$code>(),)+
+                }
+            }
+        }
     };
 }
 
+/// Two transfers: the word itself, and the kernel's queue for it.
+const FUTEX: WakeCost = WakeCost {
+    transfers: 2.0,
+    waker_calls: 1.0,
+    waiter_calls: 1.0,
+    spins_ns: 0.0,
+    alone_cycles: 20.0,
+    alone_calls: 0.0,
+};
+/// The condition variable's mutex moves too; std's does not count waiters, so every notification calls the kernel.
+const CONDVAR: WakeCost = WakeCost { transfers: 4.0, alone_cycles: 50.0, alone_calls: 1.0, ..FUTEX };
+const SPIN: WakeCost =
+    WakeCost { transfers: 1.0, waker_calls: 0.0, waiter_calls: 0.0, spins_ns: f64::INFINITY, ..FUTEX };
+
 primitives! {
-    StdMutex "std-mutex" Lock
-        "std's futex mutex: spins 100 times with a hint, then sleeps; an unlock wakes one waiter";
-    PthreadMutex "pthread-mutex" Lock "the C library's plain mutex: sleeps at once on a futex";
-    PthreadMutexAdaptive "pthread-mutex-adaptive" Lock
-        "the C library's adaptive mutex: spins up to 100 times, then sleeps";
-    PthreadMutexPi "pthread-mutex-pi" Lock
-        "with priority inheritance: the kernel hands the lock over (FUTEX_LOCK_PI)";
-    ParkingLotMutex "parking-lot-mutex" Lock "spins and yields about 10 times, then parks in its own table";
-    CondvarOne "condvar-one" Notice
-        "std's condition variable, notify one after the unlock; the waiter locks the mutex again";
-    CondvarOneLocked "condvar-one-locked" Notice
-        "the same, notified with the lock held: the woken thread may have to wait for it";
-    CondvarAll "condvar-all" Notice "std's condition variable, notify all after the unlock";
-    CondvarAllLocked "condvar-all-locked" Notice "the same with the lock held";
-    ParkingLotCondvar "parking-lot-condvar" Notice
-        "parking_lot's condition variable: waiters queue in its table; one is unparked";
-    Semaphore "semaphore" Message "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE";
-    SemT "sem-t" Message "the C library's futex semaphore";
-    AtomicWaitSet "atomic-wait-set" Notice
+    // 100 hints of about 10 ns.
+    StdMutex(StdMutex) "std-mutex" Lock
+        "std's futex mutex: spins 100 times with a hint, then sleeps; an unlock wakes one waiter"
+        FUTEX { spins_ns: 1_000.0 };
+    PthreadMutex(PthreadMutex<NORMAL, false>) "pthread-mutex" Lock
+        "the C library's plain mutex: sleeps at once on a futex" FUTEX;
+    PthreadMutexAdaptive(PthreadMutex<ADAPTIVE, false>) "pthread-mutex-adaptive" Lock
+        "the C library's adaptive mutex: spins up to 100 times, then sleeps" FUTEX { spins_ns: 1_000.0 };
+    PthreadMutexPi(PthreadMutex<NORMAL, true>) "pthread-mutex-pi" Lock
+        "with priority inheritance: the kernel hands the lock over (FUTEX_LOCK_PI)"
+        FUTEX { transfers: 3.0, waker_calls: 1.5, waiter_calls: 1.5 };
+    ParkingLotMutex(LotMutex) "parking-lot-mutex" Lock
+        "spins and yields about 10 times, then parks in its own table"
+        FUTEX { transfers: 3.0, spins_ns: 1_500.0 };
+    CondvarOne(StdCondvar<false, false>) "condvar-one" Notice
+        "std's condition variable, notify one after the unlock; the waiter locks the mutex again" CONDVAR;
+    // The woken thread finds the lock held and polls it until it is free.
+    CondvarOneLocked(StdCondvar<false, true>) "condvar-one-locked" Notice
+        "the same, notified with the lock held: the woken thread may have to wait for it"
+        CONDVAR { transfers: 5.0 };
+    CondvarAll(StdCondvar<true, false>) "condvar-all" Notice
+        "std's condition variable, notify all after the unlock" CONDVAR;
+    CondvarAllLocked(StdCondvar<true, true>) "condvar-all-locked" Notice "the same with the lock held"
+        CONDVAR { transfers: 5.0 };
+    ParkingLotCondvar(LotCondvar) "parking-lot-condvar" Notice
+        "parking_lot's condition variable: waiters queue in its table; one is unparked"
+        CONDVAR { transfers: 5.0, alone_calls: 0.0 };
+    Semaphore(Semaphore) "semaphore" Message
+        "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE" FUTEX;
+    SemT(SemT) "sem-t" Message "the C library's futex semaphore" FUTEX;
+    // The count of waiters moves too; 12 hints of about 10 ns and four yields of about 100 ns. Without a waiter: an
+    // exchange and a read of the count.
+    AtomicWaitSet(AtomicWait<true, false>) "atomic-wait-set" Notice
         "a futex word is set and one waiter, if any, is notified, like libstdc++: polls 16 times, then \
-         sleeps";
-    AtomicWaitClear "atomic-wait-clear" Notice "the same word, cleared";
-    AtomicWaitAlways "atomic-wait-always" Notice
-        "the word is set and one waiter notified, even if none waits: sleeps at once";
-    Park "park" Notice "std's futex thread parker: sleeps at once";
-    Barrier "barrier" Message "std's barrier for two: a mutex and a condition variable, notify all";
-    EventFd "eventfd" Message "a counter in the kernel: read sleeps, write wakes";
-    Pipe "pipe" Message "a pipe: read sleeps, a write of one byte wakes";
-    Tas "tas" Lock "exchanges until it is free: never sleeps";
-    Ttas "ttas" Lock "polls until it is free, then exchanges: never sleeps";
-    Ticket "ticket" Lock "first come, first served: never sleeps";
+         sleeps"
+        FUTEX { transfers: 3.0, spins_ns: 500.0 };
+    AtomicWaitClear(AtomicWait<false, false>) "atomic-wait-clear" Notice "the same word, cleared"
+        FUTEX { transfers: 3.0, spins_ns: 500.0 };
+    AtomicWaitAlways(AtomicWait<true, true>) "atomic-wait-always" Notice
+        "the word is set and one waiter notified, even if none waits: sleeps at once"
+        FUTEX { alone_calls: 1.0 };
+    Park(Park) "park" Notice "std's futex thread parker: sleeps at once" FUTEX;
+    Barrier(StdBarrier) "barrier" Message
+        "std's barrier for two: a mutex and a condition variable, notify all" CONDVAR;
+    // Through the file layer: the lock and the buffer of the descriptor move, and both calls take longer.
+    EventFd(EventFd) "eventfd" Message "a counter in the kernel: read sleeps, write wakes"
+        FUTEX { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0 };
+    Pipe(Pipe) "pipe" Message "a pipe: read sleeps, a write of one byte wakes"
+        FUTEX { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0 };
+    Tas(TasLock<false>) "tas" Lock "exchanges until it is free: never sleeps" SPIN;
+    Ttas(TasLock<true>) "ttas" Lock "polls until it is free, then exchanges: never sleeps" SPIN;
+    Ticket(TicketLock) "ticket" Lock "first come, first served: never sleeps" SPIN;
+}
+
+impl PrimitiveKind {
+    fn entry(self) -> &'static Entry {
+        &ENTRIES[self as usize]
+    }
+
+    /// The cost of one wake-up in machine events.
+    pub fn cost(self) -> WakeCost {
+        self.entry().cost
+    }
 }
 
 /// Default primitives: one of each mechanism.
@@ -162,60 +245,13 @@ pub fn every() -> Vec<(String, String)> {
 /// Description of a name's wake-up; `None` for an unknown name.
 pub fn mechanism(name: &str) -> Option<&'static str> {
     match variant(name).ok()? {
-        Variant::Wake(known) => ENTRIES.iter().find(|entry| entry.kind == known).map(|entry| entry.how),
+        Variant::Wake(known) => Some(known.entry().how),
         Variant::Uncontended(_) => Some("uncontended lock and unlock by one thread: mean of 1,000"),
         Variant::NotifyIdle(_) => Some("notify with no waiters: mean of 1,000"),
         Variant::NotifyAll(_) => {
             Some("std's condition variable, notify all: until the first and the last waiter run")
         }
         Variant::Sleep => Some("nanosleep for 1 ms; counted from when it was due: timer slack and wake-up"),
-    }
-}
-
-/// The cost of one wake-up in machine events.
-pub fn cost(kind: PrimitiveKind) -> WakeCost {
-    // Two transfers: the word itself, and the kernel's queue for it.
-    let futex = WakeCost {
-        transfers: 2.0,
-        waker_calls: 1.0,
-        waiter_calls: 1.0,
-        spins_ns: 0.0,
-        alone_cycles: 20.0,
-        alone_calls: 0.0,
-    };
-    // The condition variable's mutex moves too; std's does not count waiters, so every notification calls the kernel.
-    let condvar = WakeCost { transfers: 4.0, alone_cycles: 50.0, alone_calls: 1.0, ..futex };
-    let spinning =
-        WakeCost { transfers: 1.0, waker_calls: 0.0, waiter_calls: 0.0, spins_ns: f64::INFINITY, ..futex };
-    match kind {
-        // 100 hints of about 10 ns.
-        PrimitiveKind::StdMutex | PrimitiveKind::PthreadMutexAdaptive => {
-            WakeCost { spins_ns: 1_000.0, ..futex }
-        }
-        PrimitiveKind::ParkingLotMutex => WakeCost { transfers: 3.0, spins_ns: 1_500.0, ..futex },
-        PrimitiveKind::PthreadMutexPi => {
-            WakeCost { transfers: 3.0, waker_calls: 1.5, waiter_calls: 1.5, ..futex }
-        }
-        PrimitiveKind::CondvarOne | PrimitiveKind::CondvarAll | PrimitiveKind::Barrier => condvar,
-        // The woken thread finds the lock held and polls it until it is free.
-        PrimitiveKind::CondvarOneLocked | PrimitiveKind::CondvarAllLocked => {
-            WakeCost { transfers: 5.0, ..condvar }
-        }
-        // The count of waiters moves too; 12 hints of about 10 ns and four yields of about 100 ns. Without a waiter: an
-        // exchange and a read of the count.
-        PrimitiveKind::AtomicWaitSet | PrimitiveKind::AtomicWaitClear => {
-            WakeCost { transfers: 3.0, spins_ns: 500.0, ..futex }
-        }
-        PrimitiveKind::AtomicWaitAlways => WakeCost { alone_calls: 1.0, ..futex },
-        PrimitiveKind::ParkingLotCondvar => WakeCost { transfers: 5.0, alone_calls: 0.0, ..condvar },
-        // Through the file layer: the lock and the buffer of the descriptor move, and both calls take longer.
-        PrimitiveKind::EventFd => WakeCost { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0, ..futex },
-        PrimitiveKind::Pipe => WakeCost { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0, ..futex },
-        PrimitiveKind::Tas | PrimitiveKind::Ttas | PrimitiveKind::Ticket => spinning,
-        PrimitiveKind::PthreadMutex
-        | PrimitiveKind::Semaphore
-        | PrimitiveKind::SemT
-        | PrimitiveKind::Park => futex,
     }
 }
 
@@ -297,7 +333,7 @@ mod tests {
 
     #[test]
     fn every_name_stands_for_something_and_others_are_refused_with_the_nearest() {
-        for &Entry { kind, id: name, purpose, how } in ENTRIES {
+        for &Entry { kind, id: name, purpose, how, .. } in ENTRIES {
             assert_eq!(variant(name), Ok(Variant::Wake(kind)));
             assert_eq!(mechanism(name), Some(how));
             assert_eq!(variant(&format!("uncontended:{name}")).is_ok(), purpose == Purpose::Lock, "{name}");
@@ -318,10 +354,10 @@ mod tests {
 
     #[test]
     fn a_notice_to_nobody_costs_a_system_call_where_waiters_are_not_counted() {
-        for &Entry { kind, id: name, purpose, .. } in ENTRIES {
+        for &Entry { id: name, purpose, cost, .. } in ENTRIES {
             let calls = name.starts_with("condvar-") || name == "atomic-wait-always";
             if purpose == Purpose::Notice {
-                assert_eq!(cost(kind).alone_calls, f64::from(u8::from(calls)), "{name}");
+                assert_eq!(cost.alone_calls, f64::from(u8::from(calls)), "{name}");
             }
         }
     }

@@ -1,17 +1,10 @@
 //! The loops of `wake`: a waiting and a waking thread; and single threads for operations without a waiter and for
 //! sleeps.
 
-use super::catalogue::{PrimitiveKind, Variant, variant};
+use super::catalogue::{Task, Variant, variant};
 use super::{GAP_JITTER, GAPS_NS, SLEEP_NS, Tallies, crowd, make, names};
 use crate::counter;
-use crate::primitives::parking_lot::{LotCondvar, LotMutex};
-use crate::primitives::spin::{TasLock, TicketLock};
-use crate::primitives::standard::{Park, StdBarrier, StdCondvar, StdMutex};
-use crate::primitives::system::{ADAPTIVE, NORMAL, PthreadMutex, SemT};
-use crate::primitives::system::{EventFd, Pipe};
-use crate::primitives::word::AtomicWait;
 use crate::primitives::{Primitive, sleep};
-use crate::queues::semaphore::Semaphore;
 use crate::series::{MIN_ROUNDS, TrialOrder};
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
@@ -43,8 +36,8 @@ pub fn perform(
     match variant(name)? {
         Variant::Sleep => sleeps(context, order),
         Variant::NotifyAll(_) => crowd::perform(context, order),
-        Variant::Uncontended(of) | Variant::NotifyIdle(of) => with(of, Alone { context, order }),
-        Variant::Wake(of) => with(of, Rounds { context, order }).map(observed),
+        Variant::Uncontended(of) | Variant::NotifyIdle(of) => of.run(Alone { context, order }),
+        Variant::Wake(of) => of.run(Rounds { context, order }).map(observed),
     }
 }
 
@@ -65,16 +58,10 @@ pub fn loops(variant: Variant) -> Vec<usize> {
     let found = match variant {
         Variant::Sleep => vec![sleep_on as *const ()],
         Variant::NotifyAll(_) => crowd::loops().to_vec(),
-        Variant::Uncontended(of) | Variant::NotifyIdle(of) => with(of, Loops { is_alone: true }),
-        Variant::Wake(of) => with(of, Loops { is_alone: false }),
+        Variant::Uncontended(of) | Variant::NotifyIdle(of) => of.run(Loops { is_alone: true }),
+        Variant::Wake(of) => of.run(Loops { is_alone: false }),
     };
     found.into_iter().map(|at| at as usize).collect()
-}
-
-/// Generic code for a primitive that is known only by name.
-trait Task {
-    type Output;
-    fn with<P: Primitive>(self) -> Self::Output;
 }
 
 struct Rounds<'a> {
@@ -98,34 +85,6 @@ impl Task for Alone<'_> {
     type Output = Result<Observed, TrialFailure>;
     fn with<P: Primitive>(self) -> Self::Output {
         alone::<P>(self.context, self.order)
-    }
-}
-
-/// Runs a task with a primitive, each compiled into a loop of its own.
-fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
-    match kind {
-        PrimitiveKind::StdMutex => task.with::<StdMutex>(),
-        PrimitiveKind::PthreadMutex => task.with::<PthreadMutex<NORMAL, false>>(),
-        PrimitiveKind::PthreadMutexAdaptive => task.with::<PthreadMutex<ADAPTIVE, false>>(),
-        PrimitiveKind::PthreadMutexPi => task.with::<PthreadMutex<NORMAL, true>>(),
-        PrimitiveKind::ParkingLotMutex => task.with::<LotMutex>(),
-        PrimitiveKind::CondvarOne => task.with::<StdCondvar<false, false>>(),
-        PrimitiveKind::CondvarOneLocked => task.with::<StdCondvar<false, true>>(),
-        PrimitiveKind::CondvarAll => task.with::<StdCondvar<true, false>>(),
-        PrimitiveKind::CondvarAllLocked => task.with::<StdCondvar<true, true>>(),
-        PrimitiveKind::ParkingLotCondvar => task.with::<LotCondvar>(),
-        PrimitiveKind::SemT => task.with::<SemT>(),
-        PrimitiveKind::AtomicWaitSet => task.with::<AtomicWait<true, false>>(),
-        PrimitiveKind::AtomicWaitClear => task.with::<AtomicWait<false, false>>(),
-        PrimitiveKind::AtomicWaitAlways => task.with::<AtomicWait<true, true>>(),
-        PrimitiveKind::Park => task.with::<Park>(),
-        PrimitiveKind::Barrier => task.with::<StdBarrier>(),
-        PrimitiveKind::EventFd => task.with::<EventFd>(),
-        PrimitiveKind::Pipe => task.with::<Pipe>(),
-        PrimitiveKind::Tas => task.with::<TasLock<false>>(),
-        PrimitiveKind::Ttas => task.with::<TasLock<true>>(),
-        PrimitiveKind::Ticket => task.with::<TicketLock>(),
-        PrimitiveKind::Semaphore => task.with::<Semaphore>(),
     }
 }
 
