@@ -158,7 +158,7 @@ fn trips(
     mode: Mode,
     costs: &[WaitCost; 2],
 ) -> Observed {
-    let busy = StrategyKind::Busy.cost();
+    let busy = StrategyKind::BUSY.cost();
     let bare = wait::price(stage, [&costs[0], &costs[1]]);
     // For `alternate`: the trip without the strategy on both sides.
     let plain = wait::price(stage, [&busy, &busy]);

@@ -1,6 +1,16 @@
-//! [`StrategyKind`]: strategies by name, with their description and simulated cost.
+//! [`StrategyKind`]: a row per strategy, with its name, code, description and simulated cost.
 
 use super::instructions::Instruction;
+#[cfg(all(target_os = "linux", not(miri), target_arch = "aarch64"))]
+use super::monitor::Wfe;
+#[cfg(all(target_os = "linux", not(miri), target_arch = "x86_64"))]
+use super::monitor::{Mwaitx, Tpause, Umwait};
+#[cfg(all(target_os = "linux", not(miri)))]
+use super::{
+    Strategy,
+    sleeping::{Backoff, SpinFutex},
+    spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield},
+};
 use crate::series::RequestError;
 use crate::sim::wait::WaitCost;
 use std::fmt;
@@ -10,47 +20,111 @@ const MOST: u32 = 1_000_000;
 
 /// A strategy by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StrategyKind {
-    /// `busy`
-    Busy,
-    /// `pause`
-    Pause,
-    /// `pause:N`
-    Pauses(u32),
-    /// `fence`
-    Fence,
-    /// `yield`
-    Yield,
-    /// `spin-futex:N`
-    SpinFutex(u32),
-    /// `futex`
-    Futex,
-    /// `backoff`
-    Backoff,
-    /// `umwait`
-    Umwait,
-    /// `tpause`
-    Tpause,
-    /// `mwaitx`
-    Mwaitx,
-    /// `wfe`
-    Wfe,
+pub struct StrategyKind {
+    id: StrategyId,
+    /// The number N of its name; 0 without.
+    number: u32,
 }
 
-const NAMES: [&str; 12] = [
-    "busy",
-    "pause",
-    "pause:N",
-    "fence",
-    "yield",
-    "spin-futex:N",
-    "futex",
-    "backoff",
-    "umwait",
-    "tpause",
-    "mwaitx",
-    "wfe",
-];
+struct Row {
+    id: StrategyId,
+    name: &'static str,
+    how: &'static str,
+    /// The instruction that a CPU may lack, if there is one.
+    instructions: &'static [Instruction],
+    cost: fn(u32) -> WaitCost,
+}
+
+/// Generic code for a strategy that is known only by name.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub trait Task {
+    /// The result.
+    type Output;
+
+    /// Runs with this strategy.
+    fn with<S: Strategy>(self, strategy: S) -> Self::Output;
+}
+
+/// A row is the strategy with the number N of its name, its code, name, instruction and description, and its cost where
+/// it differs from `POLL`.
+macro_rules! strategies {
+    ($($(#[$arch:meta])? $id:ident($number:pat => $code:expr) $name:literal $([$instruction:ident])? $how:literal
+        $({ $($cost:tt)+ })?;)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum StrategyId {
+            $($id,)+
+        }
+
+        const ROWS: &[Row] = &[$(Row {
+            id: StrategyId::$id,
+            name: $name,
+            how: $how,
+            instructions: &[$(Instruction::$instruction)?],
+            cost: |$number| WaitCost { $($($cost)+,)? ..POLL },
+        },)+];
+
+        impl StrategyKind {
+            /// Runs a task with the strategy, each compiled into loops of its own; `None` for one of another
+            /// architecture.
+            #[cfg(all(target_os = "linux", not(miri)))]
+            pub fn run<T: Task>(self, task: T) -> Option<T::Output> {
+                match self.id {
+                    $($(#[$arch])? StrategyId::$id => {
+                        let $number = self.number;
+                        Some(task.with($code))
+                    })+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// An unsuccessful poll is a load from the CPU's own cache, a comparison and a branch.
+const POLL: WaitCost = WaitCost {
+    transfers: 1.0,
+    eager: false,
+    hints: 0.0,
+    calls: 0.0,
+    cycles: 5.0,
+    polls: f64::INFINITY,
+    waits_for_line: false,
+};
+
+// The costs are those until it sleeps; those of the sleep are the same for all strategies.
+strategies! {
+    Busy(_ => Spinning(Busy)) "busy" "polls again at once" { eager: true };
+    Pause(_ => Spinning(Pause)) "pause" "one wait hint (PAUSE, ISB on Arm) between polls" { hints: 1.0 };
+    Pauses(hints => Spinning(Pauses(hints))) "pause:N" "{number} wait hints between polls"
+        { hints: f64::from(hints) };
+    // MFENCE takes 33 to 75 cycles on x86 since Haswell and Zen (Fog, "Instruction tables").
+    Fence(_ => Spinning(Fence)) "fence" "a full memory fence between polls" { cycles: 55.0 };
+    // A call in which the scheduler finds no other thread costs as much as two plain calls.
+    Yield(_ => Spinning(Yield)) "yield" "yields its CPU between polls (sched_yield)" { calls: 2.0 };
+    SpinFutex(polls => SpinFutex(polls)) "spin-futex:N"
+        "up to {number} polls with a hint after each, then sleeps on a futex"
+        { hints: 1.0, polls: f64::from(polls) };
+    Futex(_ => SpinFutex(0)) "futex" "polls once, then sleeps on a futex until woken" { polls: 0.0 };
+    // 8 polls each with 1, 2, 4 … 64 hints. The 16 yields after them are left out: no trip lasts that long.
+    Backoff(_ => Backoff) "backoff"
+        "8 polls each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex"
+        { hints: 127.0 / 7.0, polls: 56.0 };
+    // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.
+    #[cfg(target_arch = "x86_64")]
+    Umwait(_ => Spinning(Umwait)) "umwait" [Umwait]
+        "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most"
+        { cycles: 400.0, waits_for_line: true };
+    #[cfg(target_arch = "x86_64")]
+    Tpause(_ => Spinning(Tpause)) "tpause" [Tpause] "TPAUSE (C0.1) of 200 ticks between polls"
+        { cycles: 300.0 };
+    #[cfg(target_arch = "x86_64")]
+    Mwaitx(_ => Spinning(Mwaitx)) "mwaitx" [Mwaitx]
+        "MONITORX and MWAITX until the line is written, 100,000 ticks at most"
+        { cycles: 400.0, waits_for_line: true };
+    #[cfg(target_arch = "aarch64")]
+    Wfe(_ => Spinning(Wfe)) "wfe" [Wfe] "LDAXR and WFE until the line is written or an event arrives"
+        { cycles: 400.0, waits_for_line: true };
+}
 
 /// Finds a strategy by its name.
 ///
@@ -58,160 +132,80 @@ const NAMES: [&str; 12] = [
 /// [`RequestError`] for an unknown name or a number out of range.
 ///
 /// ```
-/// # use coretalk_measure::strategies::catalogue::{StrategyKind, strategy_kind};
-/// assert_eq!(strategy_kind("pause:8"), Ok(StrategyKind::Pauses(8)));
+/// # use coretalk_measure::strategies::catalogue::strategy_kind;
+/// assert_eq!(strategy_kind("pause:8").unwrap().to_string(), "pause:8");
 /// assert!(strategy_kind("pauze").unwrap_err().to_string().ends_with("a similar name exists: `pause`"));
 /// ```
 pub fn strategy_kind(name: &str) -> Result<StrategyKind, RequestError> {
     if let Some((of, number)) = name.split_once(':')
-        && ["pause", "spin-futex"].contains(&of)
+        && let Some(row) = ROWS.iter().find(|row| row.name.strip_suffix(":N") == Some(of))
     {
         let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
         let number = number.ok_or_else(|| {
             let allowed = format!("N of {of}:N is a number from 1 to {MOST}");
             RequestError::out_of_range(format!("`{name}`"), allowed)
         })?;
-        return Ok(if of == "pause" {
-            StrategyKind::Pauses(number)
-        } else {
-            StrategyKind::SpinFutex(number)
-        });
+        return Ok(StrategyKind { id: row.id, number });
     }
-    Ok(match name {
-        "busy" => StrategyKind::Busy,
-        "pause" => StrategyKind::Pause,
-        "fence" => StrategyKind::Fence,
-        "yield" => StrategyKind::Yield,
-        "futex" => StrategyKind::Futex,
-        "backoff" => StrategyKind::Backoff,
-        "umwait" => StrategyKind::Umwait,
-        "tpause" => StrategyKind::Tpause,
-        "mwaitx" => StrategyKind::Mwaitx,
-        "wfe" => StrategyKind::Wfe,
-        _ => return Err(RequestError::unknown("strategy", name, &NAMES)),
-    })
+    match ROWS.iter().find(|row| row.name == name) {
+        Some(row) => Ok(StrategyKind { id: row.id, number: 0 }),
+        None => {
+            let names: Vec<&'static str> = ROWS.iter().map(|row| row.name).collect();
+            Err(RequestError::unknown("strategy", name, &names))
+        }
+    }
 }
 
 /// Names and descriptions of all strategies; N stands for a number.
 pub fn every() -> Vec<(String, String)> {
-    let with = |name: &str, number: u32| strategy_kind(&name.replace('N', &number.to_string()));
-    let told = |name: &str| {
-        let (words, _) = with(name, MOST).ok()?.mechanism();
-        Some((name.to_owned(), words.replace("{number}", "N")))
-    };
-    NAMES.into_iter().filter_map(told).collect()
+    ROWS.iter().map(|row| (row.name.to_owned(), row.how.replace("{number}", "N"))).collect()
 }
 
 impl fmt::Display for StrategyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StrategyKind::Busy => f.write_str("busy"),
-            StrategyKind::Pause => f.write_str("pause"),
-            StrategyKind::Pauses(hints) => write!(f, "pause:{hints}"),
-            StrategyKind::Fence => f.write_str("fence"),
-            StrategyKind::Yield => f.write_str("yield"),
-            StrategyKind::SpinFutex(polls) => write!(f, "spin-futex:{polls}"),
-            StrategyKind::Futex => f.write_str("futex"),
-            StrategyKind::Backoff => f.write_str("backoff"),
-            StrategyKind::Umwait => f.write_str("umwait"),
-            StrategyKind::Tpause => f.write_str("tpause"),
-            StrategyKind::Mwaitx => f.write_str("mwaitx"),
-            StrategyKind::Wfe => f.write_str("wfe"),
+        match self.row().name.strip_suffix('N') {
+            Some(name) => write!(f, "{name}{}", self.number),
+            None => f.write_str(self.row().name),
         }
     }
 }
 
 impl StrategyKind {
+    /// `busy`
+    pub const BUSY: StrategyKind = StrategyKind { id: StrategyId::Busy, number: 0 };
+
+    fn row(self) -> &'static Row {
+        &ROWS[self.id as usize]
+    }
+
     /// Whether its partner has to wake it.
     pub fn sleeps(self) -> bool {
-        matches!(self, StrategyKind::SpinFutex(_) | StrategyKind::Futex | StrategyKind::Backoff)
+        self.cost().polls.is_finite()
     }
 
     /// Whether it never yields its CPU: if both roles share a CPU, it hands over once per scheduler quantum.
     pub fn keeps_cpu(self) -> bool {
-        !self.sleeps() && self != StrategyKind::Yield
+        !self.sleeps() && self.cost().calls == 0.0
     }
 
     /// Whether it executes many wait hints, at which a guest may exit to its hypervisor.
     pub fn hints(self) -> bool {
-        matches!(
-            self,
-            StrategyKind::Pause
-                | StrategyKind::Pauses(_)
-                | StrategyKind::SpinFutex(_)
-                | StrategyKind::Backoff
-        )
+        self.cost().hints > 0.0
     }
 
     /// Instruction that a CPU may lack.
     pub fn instruction(self) -> Option<Instruction> {
-        match self {
-            StrategyKind::Umwait => Some(Instruction::Umwait),
-            StrategyKind::Tpause => Some(Instruction::Tpause),
-            StrategyKind::Mwaitx => Some(Instruction::Mwaitx),
-            StrategyKind::Wfe => Some(Instruction::Wfe),
-            _ => None,
-        }
+        self.row().instructions.first().copied()
     }
 
     /// Description: a template, and the number that fills it.
     pub fn mechanism(self) -> (&'static str, Option<u32>) {
-        let words = match self {
-            StrategyKind::Busy => "polls again at once",
-            StrategyKind::Pause => "one wait hint (PAUSE, ISB on Arm) between polls",
-            StrategyKind::Pauses(hints) => return ("{number} wait hints between polls", Some(hints)),
-            StrategyKind::Fence => "a full memory fence between polls",
-            StrategyKind::Yield => "yields its CPU between polls (sched_yield)",
-            StrategyKind::SpinFutex(polls) => {
-                return ("up to {number} polls with a hint after each, then sleeps on a futex", Some(polls));
-            }
-            StrategyKind::Futex => "polls once, then sleeps on a futex until woken",
-            StrategyKind::Backoff => {
-                "8 polls each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex"
-            }
-            StrategyKind::Umwait => {
-                "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most"
-            }
-            StrategyKind::Tpause => "TPAUSE (C0.1) of 200 ticks between polls",
-            StrategyKind::Mwaitx => "MONITORX and MWAITX until the line is written, 100,000 ticks at most",
-            StrategyKind::Wfe => "LDAXR and WFE until the line is written or an event arrives",
-        };
-        (words, None)
+        (self.row().how, self.row().name.ends_with('N').then_some(self.number))
     }
 
     /// Cost in machine events, for simulated machines.
     pub fn cost(self) -> WaitCost {
-        // An unsuccessful poll is a load from the CPU's own cache, a comparison and a branch.
-        let hinted = WaitCost {
-            transfers: 1.0,
-            eager: false,
-            hints: 0.0,
-            calls: 0.0,
-            cycles: 5.0,
-            polls: f64::INFINITY,
-            waits_for_line: false,
-        };
-        match self {
-            StrategyKind::Busy => WaitCost { eager: true, ..hinted },
-            StrategyKind::Pause => WaitCost { hints: 1.0, ..hinted },
-            StrategyKind::Pauses(hints) => WaitCost { hints: f64::from(hints), ..hinted },
-            // MFENCE takes 33 to 75 cycles on x86 since Haswell and Zen (Fog, "Instruction tables").
-            StrategyKind::Fence => WaitCost { cycles: 55.0, ..hinted },
-            // A call in which the scheduler finds no other thread costs as much as two plain calls.
-            StrategyKind::Yield => WaitCost { calls: 2.0, ..hinted },
-            // Costs until it sleeps; those of the sleep are the same for all strategies.
-            StrategyKind::SpinFutex(polls) => {
-                WaitCost { transfers: 1.0, hints: 1.0, polls: f64::from(polls), ..hinted }
-            }
-            StrategyKind::Futex => WaitCost { polls: 0.0, ..hinted },
-            // 8 polls each with 1, 2, 4 … 64 hints. The 16 yields after them are left out: no trip lasts that long.
-            StrategyKind::Backoff => WaitCost { hints: 127.0 / 7.0, polls: 56.0, ..hinted },
-            StrategyKind::Tpause => WaitCost { cycles: 300.0, ..hinted },
-            // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.
-            StrategyKind::Umwait | StrategyKind::Mwaitx | StrategyKind::Wfe => {
-                WaitCost { cycles: 400.0, waits_for_line: true, ..hinted }
-            }
-        }
+        (self.row().cost)(self.number)
     }
 }
 
@@ -221,11 +215,13 @@ mod tests {
 
     #[test]
     fn every_name_stands_for_a_strategy_and_reads_back() {
-        for name in NAMES {
-            let name = name.replace('N', "7");
+        for row in ROWS {
+            let name = row.name.replace('N', "7");
             assert_eq!(strategy_kind(&name).unwrap().to_string(), name);
         }
-        for name in ["pause:0", "pause:x", "spin-futex", "spin-futex:", "busy:3", "", "pause:1000001"] {
+        for name in
+            ["pause:0", "pause:x", "pause:N", "spin-futex", "spin-futex:", "busy:3", "", "pause:1000001"]
+        {
             assert!(strategy_kind(name).is_err(), "{name}");
         }
     }

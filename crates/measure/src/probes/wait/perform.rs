@@ -1,7 +1,6 @@
 //! One pass of a trial on threads of this machine.
 
 use super::exchange::{self, Clock, Followed, Led, Plan};
-use super::tasks::{Task, with};
 use super::trials::{Mode, Trial};
 use super::{flags, tasks};
 use crate::counter;
@@ -9,7 +8,7 @@ use crate::power::PackageEnergy;
 use crate::series::{TrialOrder, per_pass};
 use crate::stage::Halt;
 use crate::strategies::Turn;
-use crate::strategies::catalogue::StrategyKind;
+use crate::strategies::catalogue::{StrategyKind, Task};
 use crate::strategies::spinning::{Busy, Spinning};
 use crate::strategies::{Alternating, Strategy};
 use crate::tick_histogram::TickHistogram;
@@ -40,9 +39,9 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
         (Mode::Clock, _) => tasks::clock(context, order)?,
-        (Mode::Cost, [Some(of), _]) => with(of, tasks::Calls { context, order }).ok_or_else(unknown)??,
+        (Mode::Cost, [Some(of), _]) => of.run(tasks::Calls { context, order }).ok_or_else(unknown)??,
         (Mode::Sibling, [Some(of), _]) => {
-            with(of, tasks::SiblingTask { context, order }).ok_or_else(unknown)??
+            of.run(tasks::SiblingTask { context, order }).ok_or_else(unknown)??
         }
         (_, [Some(first), Some(second)]) => trips(context, order, trial.mode, [first, second], shared)?,
         _ => return Err(unknown()),
@@ -113,7 +112,7 @@ pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
             loops.map(|at| at as usize)
         }
     }
-    with(strategy, Loops { wakes: strategy.sleeps() })
+    strategy.run(Loops { wakes: strategy.sleeps() })
 }
 
 struct Observation {
@@ -164,10 +163,10 @@ fn trips(
         let wakes = sides[1 - role.number].sleeps();
         if role.number == 0 {
             let lead = Lead { lines: &lines, role, plan: &plan, tallies: &mut tallies, wakes, alternates };
-            led = Some(with(sides[0], lead).ok_or(Halt::Partner)??);
+            led = Some(sides[0].run(lead).ok_or(Halt::Partner)??);
         } else {
             let follow = Follow { lines: &lines, role, wakes, alternates };
-            followed = Some(with(sides[1], follow).ok_or(Halt::Partner)??);
+            followed = Some(sides[1].run(follow).ok_or(Halt::Partner)??);
         }
         let since = |before: Option<[u32; 2]>, after: Option<[u32; 2]>| {
             before.zip(after).map(|(before, after)| [after[0] - before[0], after[1] - before[1]])

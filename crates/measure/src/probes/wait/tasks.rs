@@ -1,16 +1,11 @@
-//! [`Task`]: generic code compiled for each wait strategy; and the tasks other than round trips: single calls of a wait
-//! action, clock reads, and the slowdown of a sibling by a waiting thread, the reason why wait hints exist.
+//! The tasks other than round trips: single calls of a wait action, clock reads, and the slowdown of a sibling by a
+//! waiting thread, the reason why wait hints exist.
 
 use crate::counter;
 use crate::series::{TrialOrder, per_pass};
 use crate::stage::Halt;
-use crate::strategies::catalogue::StrategyKind;
-#[cfg(target_arch = "aarch64")]
-use crate::strategies::monitor::Wfe;
-#[cfg(target_arch = "x86_64")]
-use crate::strategies::monitor::{Mwaitx, Tpause, Umwait};
-use crate::strategies::sleeping::{Backoff, SpinFutex};
-use crate::strategies::spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield};
+use crate::strategies::catalogue::Task;
+use crate::strategies::sleeping::SpinFutex;
 use crate::strategies::{Alternating, Strategy};
 use crate::strategies::{Turn, after, is_end, is_turn, trip_is_even};
 use crate::tick_histogram::TickHistogram;
@@ -18,40 +13,6 @@ use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::wait::names;
 use coretalk_model::{TrialFailure, stats};
-
-/// Generic code for a strategy that is known only by name.
-pub trait Task {
-    type Output;
-    fn with<S: Strategy>(self, strategy: S) -> Self::Output;
-}
-
-/// Runs a task with a strategy, each compiled into loops of its own; `None` for one of another architecture.
-pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
-    Some(match strategy {
-        StrategyKind::Busy => task.with(Spinning(Busy)),
-        StrategyKind::Pause => task.with(Spinning(Pause)),
-        StrategyKind::Pauses(hints) => task.with(Spinning(Pauses(hints))),
-        StrategyKind::Fence => task.with(Spinning(Fence)),
-        StrategyKind::Yield => task.with(Spinning(Yield)),
-        StrategyKind::SpinFutex(polls) => task.with(SpinFutex(polls)),
-        StrategyKind::Futex => task.with(SpinFutex(0)),
-        StrategyKind::Backoff => task.with(Backoff),
-        #[cfg(target_arch = "x86_64")]
-        StrategyKind::Umwait => task.with(Spinning(Umwait)),
-        #[cfg(target_arch = "x86_64")]
-        StrategyKind::Tpause => task.with(Spinning(Tpause)),
-        #[cfg(target_arch = "x86_64")]
-        StrategyKind::Mwaitx => task.with(Spinning(Mwaitx)),
-        #[cfg(target_arch = "aarch64")]
-        StrategyKind::Wfe => task.with(Spinning(Wfe)),
-        #[cfg(target_arch = "x86_64")]
-        StrategyKind::Wfe => return None,
-        #[cfg(not(target_arch = "x86_64"))]
-        StrategyKind::Umwait | StrategyKind::Tpause | StrategyKind::Mwaitx => return None,
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        StrategyKind::Wfe => return None,
-    })
-}
 
 /// Minimum duration of a batch of calls: a pair of clock reads is below 1 % of it.
 const BATCH_NS: f64 = 5_000.0;

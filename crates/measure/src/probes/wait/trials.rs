@@ -108,7 +108,7 @@ impl Trial {
     /// The distinct strategies.
     pub fn strategies(&self) -> impl Iterator<Item = StrategyKind> + use<> {
         let [first, second] = self.sides;
-        let plain = (self.mode == Mode::Alternate).then_some(StrategyKind::Busy);
+        let plain = (self.mode == Mode::Alternate).then_some(StrategyKind::BUSY);
         let second = second.filter(|_| second != first);
         first.into_iter().chain(second).chain(plain)
     }
@@ -262,12 +262,16 @@ fn both(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
 mod tests {
     use super::*;
 
+    fn kind(name: &str) -> StrategyKind {
+        strategy_kind(name).unwrap()
+    }
+
     #[test]
     fn two_strategies_are_told_apart_whatever_colons_they_hold() {
-        assert_eq!(both("busy:pause"), Ok([StrategyKind::Busy, StrategyKind::Pause]));
-        assert_eq!(both("pause:8:futex"), Ok([StrategyKind::Pauses(8), StrategyKind::Futex]));
-        assert_eq!(both("pause:spin-futex:9"), Ok([StrategyKind::Pause, StrategyKind::SpinFutex(9)]));
-        assert_eq!(both("pause:8:pause:9"), Ok([StrategyKind::Pauses(8), StrategyKind::Pauses(9)]));
+        assert_eq!(both("busy:pause"), Ok([kind("busy"), kind("pause")]));
+        assert_eq!(both("pause:8:futex"), Ok([kind("pause:8"), kind("futex")]));
+        assert_eq!(both("pause:spin-futex:9"), Ok([kind("pause"), kind("spin-futex:9")]));
+        assert_eq!(both("pause:8:pause:9"), Ok([kind("pause:8"), kind("pause:9")]));
         for wrong in ["busy", "busy:", "busy:nap", ":", "a:b"] {
             assert!(both(wrong).is_err(), "{wrong}");
         }
@@ -276,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_trial_reads_back_as_it_was_meant() {
-        let sides = [Some(StrategyKind::Pauses(8)), Some(StrategyKind::Futex)];
+        let sides = [Some(kind("pause:8")), Some(kind("futex"))];
         for mode in [Mode::Timed, Mode::NoClock, Mode::Alternate] {
             let spec = Trial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);
             assert_eq!(Trial::of(&spec), Ok(Trial { mode, sides }));
