@@ -10,6 +10,7 @@ mod threads;
 use crate::series::RequestError;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::series::TrialOrder;
+use crate::sim::spawn::SpawnCost;
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -65,12 +66,13 @@ pub fn perform(
     }
 }
 
+/// A row is the kind with its name and description, and its cost as a base with differences.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident $name:literal $how:literal;)+) => {
+    ($($kind:ident $name:literal $how:literal $base:ident $({ $($cost:tt)+ })?;)+) => {
         /// Kind of creation.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
-            $($(#[$doc])* $kind,)+
+            $(#[doc = concat!("`", $name, "`")] $kind,)+
         }
 
         /// All kinds in the order of reports.
@@ -86,35 +88,49 @@ macro_rules! kinds {
             pub fn how(self) -> &'static str {
                 match self { $(Kind::$kind => $how),+ }
             }
+
+            /// The cost in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
+            pub fn cost(self) -> SpawnCost {
+                match self { $(Kind::$kind => SpawnCost { $($($cost)+,)? ..$base }),+ }
+            }
         }
     };
 }
 
+const THREAD: SpawnCost =
+    SpawnCost { calls: 3.0, cycles: 30_000.0, ready: 0.8, begin_cycles: 4_000.0, end_cycles: 8_000.0 };
+const POOL: SpawnCost =
+    SpawnCost { calls: 1.0, cycles: 1_200.0, ready: 0.5, begin_cycles: 300.0, end_cycles: 500.0 };
+const FORK: SpawnCost = SpawnCost {
+    calls: 2.0,
+    cycles: 160_000.0 + PARENT_MIB * PAGES_PER_MIB * PAGE_CYCLES,
+    ready: 0.95,
+    begin_cycles: 12_000.0,
+    end_cycles: 120_000.0,
+};
+/// Core cycles to mark one page of the parent in a fork.
+const PAGE_CYCLES: f64 = 4.0;
+const PAGES_PER_MIB: f64 = 256.0;
+
 kinds! {
-    /// A thread with default attributes.
-    Thread "thread"
-        "pthread_create with default attributes; the affinity is inherited";
-    /// A thread with a small stack.
-    SmallStack "thread-small-stack"
-        "the same with a stack of 64 KiB";
-    /// A thread with its affinity as an attribute.
+    Thread "thread" "pthread_create with default attributes; the affinity is inherited" THREAD;
+    SmallStack "thread-small-stack" "the same with a stack of 64 KiB" THREAD { cycles: 28_000.0 };
     AttrPinned "thread-attr-pinned"
-        "pthread_create with an affinity attribute: the creator waits until it takes effect";
-    /// A thread that first pins itself.
+        "pthread_create with an affinity attribute: the creator waits until it takes effect"
+        THREAD { calls: 5.0, cycles: 36_000.0 };
     SelfPinned "thread-self-pinned"
-        "pthread_create; the new thread counts as running once it has set its own affinity";
-    /// No creation: a waiting thread gets a task.
-    Pool "pool"
-        "no creation: a futex wakes a waiting thread, which reports when it is done";
-    /// A process by fork.
+        "pthread_create; the new thread counts as running once it has set its own affinity"
+        THREAD { begin_cycles: 14_000.0 };
+    Pool "pool" "no creation: a futex wakes a waiting thread, which reports when it is done" POOL;
     Fork "fork"
-        "fork from a helper process with 64 MiB of touched memory beyond its own; the child exits at once";
-    /// A process by posix_spawn.
+        "fork from a helper process with 64 MiB of touched memory beyond its own; the child exits at once"
+        FORK;
+    // The parent's memory is shared, not copied; the parent waits until the program has begun.
     PosixSpawn "posix-spawn"
-        "posix_spawn from that helper, of a static 162-byte program that reads the counter";
-    /// A process by fork and exec.
-    ForkExec "fork-exec"
-        "fork and execveat of the same program from that helper";
+        "posix_spawn from that helper, of a static 162-byte program that reads the counter"
+        FORK { calls: 8.0, cycles: 220_000.0, ready: 1.0, begin_cycles: 8_000.0 };
+    ForkExec "fork-exec" "fork and execveat of the same program from that helper"
+        FORK { begin_cycles: 260_000.0 };
 }
 
 /// Extra memory of the process that creates processes, in MiB: a fork copies or marks it.

@@ -8,7 +8,7 @@ pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB};
 use crate::creation::{Tallies, kind};
 use crate::pricing::SimContext;
 use crate::series::{MIN_ROUNDS, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
-use crate::sim::spawn::{SpawnCost, perform};
+use crate::sim::spawn::perform;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::SimStandIn;
@@ -135,42 +135,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(trials)
 }
 
-/// Core cycles to mark one page of the parent in a fork.
-const PAGE_CYCLES: f64 = 4.0;
-const PAGES_PER_MIB: f64 = 256.0;
-
-/// The cost of a creation in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
-pub fn cost(kind: Kind) -> SpawnCost {
-    let thread =
-        SpawnCost { calls: 3.0, cycles: 30_000.0, ready: 0.8, begin_cycles: 4_000.0, end_cycles: 8_000.0 };
-    let fork = SpawnCost {
-        calls: 2.0,
-        cycles: 160_000.0 + PARENT_MIB * PAGES_PER_MIB * PAGE_CYCLES,
-        ready: 0.95,
-        begin_cycles: 12_000.0,
-        end_cycles: 120_000.0,
-    };
-    match kind {
-        Kind::Thread => thread,
-        Kind::SmallStack => SpawnCost { cycles: 28_000.0, ..thread },
-        Kind::AttrPinned => SpawnCost { calls: 5.0, cycles: 36_000.0, ..thread },
-        Kind::SelfPinned => SpawnCost { begin_cycles: 14_000.0, ..thread },
-        Kind::Pool => {
-            SpawnCost { calls: 1.0, cycles: 1_200.0, ready: 0.5, begin_cycles: 300.0, end_cycles: 500.0 }
-        }
-        Kind::Fork => fork,
-        // The parent's memory is shared, not copied; the parent waits until the program has begun.
-        Kind::PosixSpawn => {
-            SpawnCost { calls: 8.0, cycles: 220_000.0, ready: 1.0, begin_cycles: 8_000.0, ..fork }
-        }
-        Kind::ForkExec => SpawnCost { begin_cycles: 260_000.0, ..fork },
-    }
-}
-
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
-    let cost = cost(config.kind);
+    let cost = config.kind.cost();
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
     while stage.elapsed() < order.span || tallies.samples() < MIN_ROUNDS {

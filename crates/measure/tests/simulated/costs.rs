@@ -100,7 +100,7 @@ fn creations() {
         hold(&mut machine, all, 60, |machine, spec| {
             let config = spawn::Config::of(spec).unwrap();
             let stage = machine.bare_stage(&spec.placement);
-            let truth = sim::spawn::price(&stage, &spawn::cost(config.kind), config.pause_ns);
+            let truth = sim::spawn::price(&stage, &config.kind.cost(), config.pause_ns);
             vec![("cost", truth.cost_ns), ("latency", truth.latency_ns), ("join", truth.join_ns)]
         });
     }
