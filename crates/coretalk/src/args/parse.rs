@@ -7,6 +7,8 @@ use crate::exit::Failure;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
+use coretalk_measure::SeriesProbe;
+use coretalk_measure::probes::series_by_id;
 use coretalk_report::export::Format;
 use std::ffi::OsString;
 
@@ -82,7 +84,21 @@ fn definitions_for(is_used: impl Fn(&str) -> bool) -> Command {
 fn with_the_others(command: Command, all: &[Arg]) -> Command {
     let takes = |arg: &&Arg| command.get_arguments().any(|own| own.get_id() == arg.get_id());
     let others: Vec<Arg> = all.iter().filter(|arg| !takes(arg)).map(|arg| arg.clone().hide(true)).collect();
-    command.args(others).mut_subcommands(|below| with_the_others(below, all))
+    with_names(command).args(others).mut_subcommands(|below| with_the_others(below, all))
+}
+
+/// Replaces `{names}` in the help of a probe's options by what the probe measures, without runtimes, which come last.
+fn with_names(command: Command) -> Command {
+    let variants = series_by_id(command.get_name()).map_or(Vec::new(), SeriesProbe::variants);
+    let Some((_, ours)) = variants.split_last() else { return command };
+    let names: Vec<&str> = ours.iter().map(|(name, _)| name.as_str()).collect();
+    command.mut_args(|arg| match arg.get_help() {
+        Some(help) => {
+            let help = help.to_string().replace("{names}", &names.join(", "));
+            arg.help(help)
+        }
+        None => arg,
+    })
 }
 
 /// Parses a command line that begins with the program name. Options that the command does not support are ignored.

@@ -13,8 +13,7 @@ pub struct QueueArgs {
     /// Capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; 1000 with --rate, --rate-sweep or --batch)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
-    /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
-    /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd; and RUNTIME:NAME of a runtime of another language
+    /// Queues: {names}; semaphore-spin:N, which polls N times; and RUNTIME:NAME of a runtime of another language
     /// (default: semaphore-slim,semaphore,spsc; mutex,array-queue,crossbeam with several producers or consumers)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub queue: Vec<String>,

@@ -9,8 +9,8 @@ use coretalk_model::series::Parameters;
 /// Options of `spawn`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SpawnArgs {
-    /// Kinds: thread, thread-small-stack, thread-attr-pinned, thread-self-pinned, pool, fork, posix-spawn, fork-exec;
-    /// and RUNTIME:NAME of a runtime of another language, such as cpp:jthread (default: all kinds except runtimes)
+    /// Kinds: {names}; and RUNTIME:NAME of a runtime of another language, such as cpp:jthread (default: all kinds
+    /// except runtimes)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kind: Vec<String>,
     /// Pairs to measure, creator first, for kinds that can start on a given CPU: all, representatives, or a list such

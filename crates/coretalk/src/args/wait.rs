@@ -10,8 +10,8 @@ use coretalk_model::wait::names;
 /// Options of `wait`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WaitArgs {
-    /// Strategies: busy, pause, pause:N, fence, yield, spin-futex:N, futex, backoff, umwait, tpause, mwaitx, wfe; clock
-    /// (the cost of timing); RUNTIME:NAME of a runtime of another language (default: all that this CPU supports)
+    /// Strategies: {names}; clock (the cost of timing); RUNTIME:NAME of a runtime of another language (default: all
+    /// that this CPU supports)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub strategy: Vec<String>,
     /// Different strategies for the two CPUs of a pair: with pause:futex the first spins and the second sleeps
