@@ -269,7 +269,7 @@ pub enum RequestError {
         nearest: Option<&'static str>,
     },
     /// Work for a runtime, where this program alone can perform it.
-    #[error("`{0}` is of the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
+    #[error("`{0}` belongs to the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
         (`wait --strategy`), wake-ups (`wake --primitive`), methods of contention (`contend --method`) and kinds of threads \
         (`spawn --kind`)", runtime = .0.runtime)]
     External(External),

@@ -95,7 +95,7 @@ impl SimStandIn {
     pub fn lack(twins: &'static [SimStandIn], external: &External) -> String {
         let known: Vec<&str> = twins.iter().map(|twin| twin.external).collect();
         format!(
-            "`{external}` cannot be simulated: no native twin of it is stated (there is one of {})",
+            "`{external}` cannot be simulated: it has no simulated stand-in (there is one of {})",
             known.join(", ")
         )
     }

@@ -156,7 +156,7 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
         .is_some_and(|series| series.settings.trials.iter().all(is_external))
     {
         true => {
-            "`coretalk adapters` says which runtimes are here, and `coretalk adapters check` what is wrong with one"
+            "`coretalk adapters` lists the runtimes here, and `coretalk adapters check` what is wrong with one"
         }
         false => "`coretalk doctor` looks for the cause",
     };

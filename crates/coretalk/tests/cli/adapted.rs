@@ -245,7 +245,7 @@ fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
     ));
     let told = said(at_home(&tool, &mut command).output().unwrap());
     assert_eq!(told.code, 3, "{}", told.err);
-    assert!(told.err.contains("`coretalk adapters` says which runtimes are here"), "{}", told.err);
+    assert!(told.err.contains("`coretalk adapters` lists the runtimes here"), "{}", told.err);
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
     let tool = Tool::new();
     let on = "--machine sim:chiplet-16 --cpus 0,1 --no-save";
     for (command, code, part) in [
-        ("queue --queue go:chan", 3, "`go:chan` cannot be simulated: no native twin of it is stated"),
+        ("queue --queue go:chan", 3, "`go:chan` cannot be simulated: it has no simulated stand-in"),
         ("wait --strategy java:spin", 3, "`java:spin` cannot be simulated"),
         ("wake --primitive rust:park", 3, "`rust:park` cannot be simulated"),
         ("queue --queue go:channel --payload bytes:64", 3, "messages of a runtime are u64 or string"),
@@ -207,7 +207,7 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         ("wait --strategy java:busy --alternate", 2, "name another one"),
         ("wait --strategy java:clock --no-clock", 2, "`java:clock` is the cost of timing a trip"),
         ("wait --strategy go:clock", 3, "`go:clock` cannot be simulated"),
-        ("wait --asym busy:java:busy", 2, "`java:busy` is of the runtime `java`"),
+        ("wait --asym busy:java:busy", 2, "`java:busy` belongs to the runtime `java`"),
         ("wait --asym java:busy:java:onspinwait", 2, "a runtime waits in one way on both sides"),
         ("queue --queue go:channel,go:channel", 2, "listed twice"),
         ("wait --strategy java:busy,java:busy", 2, "lists java:busy twice"),
@@ -220,7 +220,7 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
     }
     let said = tool.done(&words(&format!("queue --queue go:chan,spsc --capacity 1 --budget 500ms {on}")));
     assert!(
-        said.err.contains("no native twin of it is stated") && said.err.contains("; skipped"),
+        said.err.contains("it has no simulated stand-in") && said.err.contains("; skipped"),
         "{}",
         said.err
     );

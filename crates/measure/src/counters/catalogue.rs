@@ -147,9 +147,9 @@ methods! {
     BLOCK PthreadMutex(Guarded<PlainMutex>) "pthread-mutex"
         "the C library's plain mutex: sleeps at once on a futex"
         { disturbed: 0.38, looks_ns: 500.0, alone_cycles: 21.5, turn: Turn::Nearest(15) };
-    SPIN Tas(Guarded<TasLock<false>>) "tas" "exchanges until it is free";
+    SPIN Tas(Guarded<TasLock<false>>) "tas" "exchanges until the lock is free";
     // 2.8, 22; runs of 5.1. A read, then an exchange.
-    SPIN Ttas(Guarded<TasLock<true>>) "ttas" "polls until it is free, then exchanges"
+    SPIN Ttas(Guarded<TasLock<true>>) "ttas" "polls until the lock is free, then exchanges"
         { transfers: 1.0, disturbed: 0.12 };
     // 2.8, 65; runs of 1. Both words are on one line.
     SPIN Ticket(Guarded<TicketLock>) "ticket" "first come, first served; all waiters poll one cache line"

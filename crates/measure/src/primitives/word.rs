@@ -166,7 +166,7 @@ mod tests {
             }
             ended
         });
-        assert_eq!(ended, [Ok(Ok(())), Ok(Ok(()))], "a notice was lost");
+        assert_eq!(ended, [Ok(Ok(())), Ok(Ok(()))], "a notification was lost");
     }
 
     #[test]

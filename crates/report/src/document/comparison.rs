@@ -151,7 +151,7 @@ impl ComparisonDoc {
                 Open::NoValue => "no run has a value",
                 Open::BelowZero => "values below zero have no ratio",
                 Open::TooFewRuns => "too few runs for a test",
-                Open::Disturbed => "what disturbed the runs can reverse or hide the difference",
+                Open::Disturbed => "disturbances can reverse or hide the difference",
                 Open::Medians => "the medians contradict the paired runs",
                 Open::Neither => "the runs are too noisy to call a winner or a tie",
             }),

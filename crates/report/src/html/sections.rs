@@ -106,7 +106,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
         (None, None) => {
             if report.maps().is_empty() {
                 let imitates = !input.maps.is_empty();
-                let what = if imitates { "This run reproduces other tools." } else { "This run has no map." };
+                let what = if imitates { "This run imitates other tools." } else { "This run has no map." };
                 let _ = writeln!(body, "<p>{what}</p>");
             }
             ending()

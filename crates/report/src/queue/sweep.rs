@@ -54,8 +54,8 @@ pub(crate) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -> Vec<Block
     blocks.push(Block::Prose(
         "Delay of a message from when it was due until it was received, so that one that is sent late counts as late; \
          offered and reached: messages per second. A pass keeps a rate if it reaches 99 % of it; passes are counted over \
-         all states of the machine, and delays are of those that kept it in the most frequent one. !: some passes did \
-         not; where most did not, no delay is told. p99 once sent: from the actual send, which hides lateness."
+         all states of the machine, and delays are of passes that kept it in the most frequent one. !: some passes did \
+         not; where most did not, no delay is shown. p99 once sent: from the actual send, which hides lateness."
             .into(),
     ));
     let titles: Vec<Sentence> = found.iter().map(|sweep| title_sentence(report, sweep)).collect();
@@ -301,7 +301,7 @@ pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
                 .with("keeps", rate(keeps))
         }
         RateLimit::Below(fails) => {
-            Sentence::new("does not keep up with {fails} messages/s, the lowest rate that tells")
+            Sentence::new("does not keep up with {fails} messages/s, the lowest rate with enough passes")
                 .with("fails", rate(fails))
         }
         RateLimit::Unknown => Sentence::new("has too few passes that agree to tell which rates it keeps"),

@@ -66,7 +66,7 @@ pub fn groups(
                 .with("by", by_distance.map_or(Sentence::new(""), |by| distance_words(kernel, by)))
         }
         _ if explained => Sentence::new("one group of cores; the values have no other gap"),
-        several => Sentence::new("{number} levels by value alone ({reported}): {levels}")
+        several => Sentence::new("{number} latency levels ({reported}): {levels}")
             .with("number", DisplayValue::listed(several.len()))
             .with("reported", match apart {
                 Some(level) => own(level, "each CPU has its own {level}"),

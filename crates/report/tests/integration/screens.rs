@@ -183,7 +183,7 @@ fn groups_that_only_values_show_are_labelled_so() {
     let mut report = samples::desktop();
     report.topology = coretalk_model::Topology::flat("0-31".parse().unwrap());
     let text = screen(&report, &at(100));
-    assert!(text.contains("3 levels by value alone (the system reports no groups)"), "{text}");
+    assert!(text.contains("3 latency levels (the system reports no groups)"), "{text}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub fn decode_histograms(
     for _ in 0..reader.count("distributions", 16)? {
         let letters = reader.count("letters of a name", 8)?;
         let name = std::str::from_utf8(reader.bytes(letters)?)
-            .map_err(|_| Damage::Value { what: "a letter of a name", value: letters as u64 })?;
+            .map_err(|_| Damage::Value { what: "a name that is not UTF-8", value: letters as u64 })?;
         let values = reader.count("values of a distribution", 16)?;
         let mut histogram = Histogram::with_capacity(values);
         let mut last = 0u64;
@@ -46,7 +46,7 @@ pub fn decode_histograms(
             }
             histogram.record(last, reader.varint()?);
         }
-        events.add("how often a value was counted", histogram.count())?;
+        events.add("the count of a value", histogram.count())?;
         histograms.insert(name.to_owned(), histogram);
     }
     reader.finish()?;

@@ -184,7 +184,7 @@ fn read_samples(from: &mut Reader<'_>, events: &mut Events) -> Result<Samples, D
                 if last > MAX_TICKS {
                     return Err(Damage::Value { what: "a number of ticks", value: last });
                 }
-                counts.push((last, events.add("how often a value was counted", from.varint()?)?));
+                counts.push((last, events.add("the count of a value", from.varint()?)?));
             }
             Samples::Counts { counts }
         }

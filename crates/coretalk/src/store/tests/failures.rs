@@ -176,7 +176,7 @@ fn passes_that_say_what_none_can_are_damage() {
                 trips.record(5, u64::MAX);
                 pass.observed.histogram("trip", trips);
             },
-            "how often a value was counted",
+            "the count of a value",
         ),
         (|entry, _| entry.trial = 7, "trial 7 is not among the 1 of the run"),
     ];

@@ -143,8 +143,8 @@ primitives! {
         FUTEX { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0 };
     Pipe(Pipe) "pipe" Message "a pipe: read sleeps, a write of one byte wakes"
         FUTEX { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0 };
-    Tas(TasLock<false>) "tas" Lock "exchanges until it is free: never sleeps" SPIN;
-    Ttas(TasLock<true>) "ttas" Lock "polls until it is free, then exchanges: never sleeps" SPIN;
+    Tas(TasLock<false>) "tas" Lock "exchanges until the lock is free: never sleeps" SPIN;
+    Ttas(TasLock<true>) "ttas" Lock "polls until the lock is free, then exchanges: never sleeps" SPIN;
     Ticket(TicketLock) "ticket" Lock "first come, first served: never sleeps" SPIN;
 }
 
