@@ -33,7 +33,7 @@ use crate::args::wake::WakeArgs;
 use crate::args::words::{AxisWord, FailOnWord, ScaleWord};
 use clap::{Args, Parser, Subcommand};
 use coretalk_model::advise::{Pattern, Sharing};
-use coretalk_model::{CpuSet, Protocol};
+use coretalk_model::{CpuSelection, Protocol};
 use options::{
     COMPARED, DRAWN, EXPORTS, EXPORTS_OF_MAP, EXPORTS_OF_PLACE, Global, MEASURED, RESULT, SAID, SAVED,
     WATCHED, takes,
@@ -128,6 +128,9 @@ pub enum Command {
     /// Which CPUs should communicating threads run on, and what is the gain?
     #[command(args = takes(&[RESULT, &["with_identity", "cpus", "smt", "machine", "seed", "budget", "store", "quiet"]]))]
     Advise(Box<AdviseArgs>),
+    /// Which CPUs are idle now? Prints the N quietest for `taskset -c`
+    #[command(args = takes(&[&["cpus", "smt", "machine", "output", "quiet"]]))]
+    Quiet(QuietArgs),
     /// How precise and stable is the clock, and what does reading it cost?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "budget"]]))]
     Clock,
@@ -313,9 +316,9 @@ pub struct AdviseArgs {
     /// Run a workload with this pattern on the advised and the usual placements to check the prediction
     #[arg(long)]
     pub prove: bool,
-    /// CPUs to avoid, for example noisy ones or those that serve interrupts
-    #[arg(long, value_name = "LIST", value_parser = value::cpu_list)]
-    pub avoid: Option<CpuSet>,
+    /// CPUs to avoid, as for --cpus, for example noisy ones or those that serve interrupts
+    #[arg(long, value_name = "LIST", value_parser = value::cpus)]
+    pub avoid: Option<CpuSelection>,
     /// Avoid CPUs that were noisy in this `jitter` run: that lost at least 0.1 % of their time, without their longest
     /// gap, and more than twice as much as quiet CPUs
     #[arg(long, value_name = "RUN")]
@@ -329,6 +332,14 @@ pub struct AdviseArgs {
     /// Use only CPUs of this NUMA node
     #[arg(long, value_name = "N")]
     pub node: Option<u32>,
+}
+
+/// Options of `quiet`.
+#[derive(Debug, Clone, Args)]
+pub struct QuietArgs {
+    /// Number of CPUs, each on a core of its own while such cores are idle (default: 1)
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub number: Option<u32>,
 }
 
 /// Options of `probes`.

@@ -10,6 +10,7 @@ mod lint;
 mod measure;
 mod place;
 mod plan;
+mod quiet;
 mod report;
 mod runs;
 #[cfg(target_os = "linux")]
@@ -148,6 +149,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Doctor) => facts::doctor(global),
         Some(Command::Topology(args)) => topology::act(global, args),
         Some(Command::Advise(args)) => advise::act(global, args),
+        Some(Command::Quiet(args)) => quiet::act(global, args),
         Some(Command::Clock) => facts::clock(global),
         #[cfg(target_os = "linux")]
         Some(Command::Selftest) => selftest::act(global),

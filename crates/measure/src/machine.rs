@@ -12,6 +12,7 @@ use crate::kernel::Kernel;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
+use coretalk_model::selection::CpuUse;
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     CpuId, CpuSet, DoctorFinding, Environment, Home, LossReason, Picos, Recording, TickRate, Topology,
@@ -34,6 +35,10 @@ pub trait Machine {
     /// Checks these CPUs for everything that could spoil a measurement; changes nothing and starts no thread on other
     /// CPUs. Takes at most a tenth of `budget` and at most 0.2 s; longer without a budget.
     fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding>;
+
+    /// Fills [`Environment::cpu_use`] with a known sample, or else, where it is empty, with a fresh one: 300 ms of
+    /// watching how busy each CPU is. It stays empty on systems that do not tell.
+    fn sample_use(&mut self, _known: Option<CpuUse>) {}
 
     /// The rate of the counter whose ticks recordings hold.
     fn rate(&self) -> TickRate;

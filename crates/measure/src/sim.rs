@@ -12,6 +12,7 @@ pub mod contend;
 pub mod ends;
 mod environment;
 mod external;
+mod names;
 mod noise;
 mod place;
 mod rng;
@@ -43,6 +44,7 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
+use coretalk_model::selection::CpuUse;
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     CpuId, CpuSet, DoctorFinding, Environment, Home, LossReason, Picos, Recording, TickRate, Topology,
@@ -89,10 +91,10 @@ impl SimMachine {
         let reported = spec.structure.reported(spec.reported);
         let cpus = topology.cpus().clone();
         let allowed = spec.allowance.clone().unwrap_or_default();
-        let cpuset = allowed.cpuset.unwrap_or_else(|| cpus.clone());
+        let cpuset = allowed.cpuset.map_or_else(|| cpus.clone(), CpuSet::from);
         let is_off = |away: &&spec::Away| away.at_ms == 0 && away.why == LossReason::Offline;
         let offline = spec.failures.departures.iter().filter(is_off).map(|away| away.cpu).collect();
-        let mask = allowed.mask.unwrap_or_else(|| cpuset.difference(&allowed.isolated));
+        let mask = allowed.mask.map_or_else(|| cpuset.difference(&allowed.isolated), CpuSet::from);
         let allowance = Allowance { mask: mask.difference(&offline), cpuset, offline };
         let environment = environment::environment(&spec);
         let sim = SimState {
@@ -265,6 +267,12 @@ impl Machine for SimMachine {
 
     fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<DoctorFinding> {
         environment::findings(&self.sim.spec, &self.reported)
+    }
+
+    fn sample_use(&mut self, known: Option<CpuUse>) {
+        let before = known.or(self.environment.cpu_use.take());
+        let fresh = || environment::use_of_cpus(&self.sim.spec, self.reported.cpus());
+        self.environment.cpu_use = Some(before.unwrap_or_else(fresh));
     }
 
     fn rate(&self) -> TickRate {

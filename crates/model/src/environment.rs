@@ -1,6 +1,7 @@
 //! [`Environment`]: the conditions of a measurement; [`DoctorFinding`]: the result of a check of `doctor`.
 
 use crate::CpuSet;
+use crate::selection::CpuUse;
 use std::collections::BTreeMap;
 
 /// Everything about the machine that could explain a number. `None` means unknown.
@@ -53,6 +54,8 @@ pub struct Environment {
     pub clock: ClockFacts,
     /// CPUs isolated from the scheduler (`isolcpus`).
     pub isolated: CpuSet,
+    /// The sample by which `quiet:N` chose CPUs, which a resumed run must choose again; `None` if nothing asked for it.
+    pub cpu_use: Option<CpuUse>,
     /// Load average over one minute at the start.
     pub load_1min: Option<f64>,
     /// Share of the CPUs that other programs used during the measurement, 0 to 1, in the segment where it was largest.

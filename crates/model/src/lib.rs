@@ -34,6 +34,7 @@ pub mod reason;
 pub mod recording;
 pub mod run;
 pub mod runtime;
+pub mod selection;
 pub mod series;
 pub mod sharing;
 pub mod stats;
@@ -57,5 +58,6 @@ pub use reason::Reason;
 pub use recording::{
     CommandEnd, CommandReason, CpuLoss, Disturbance, Home, LossReason, Recording, Samples, Span, TrialFailure,
 };
+pub use selection::CpuSelection;
 pub use time::{Picos, TickRate, Ticks};
 pub use topology::{CoreClass, Domain, Level, Relation, Scope, Topology};

@@ -181,6 +181,14 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "quiet",
+        &[
+            ("coretalk quiet", "the quietest CPU"),
+            ("coretalk quiet -n 2", "the two quietest, as for taskset -c"),
+            ("coretalk quiet -n 2 --cpus l3:0", "the two quietest that share this cache"),
+        ],
+    ),
+    (
         "advise",
         &[
             ("coretalk advise -n 4", "four threads that all talk to each other"),

@@ -4,7 +4,7 @@ use super::value::{self, MachineWord};
 use super::words::{self};
 use super::words::{ByWord, ColorWord, OrderWord, SmtWord};
 use clap::{Arg, Args, Command};
-use coretalk_model::{CpuSet, Picos};
+use coretalk_model::{CpuSelection, Picos};
 use coretalk_report::export::Format;
 use std::path::PathBuf;
 
@@ -12,9 +12,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Machine and run")]
 pub struct Global {
-    /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
-    #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
-    pub cpus: Option<CpuSet>,
+    /// CPUs to measure, for example 0-3,8, a mask such as 0xff00, or names: core:N, cluster:N, l3:N, die:N, node:N,
+    /// package:N as numbered by `topology`, p-cores, e-cores, isolated, quiet:N (the N least busy now); ! excludes, as in
+    /// package:0,!core:0 (default: all that this process may use)
+    #[arg(long, global = true, value_name = "LIST", value_parser = value::cpus)]
+    pub cpus: Option<CpuSelection>,
     /// Hardware threads to measure: all, one per core, or only pairs of SMT siblings (default: all; one-per-core for advise)
     #[arg(long, global = true, value_name = "WHICH")]
     pub smt: Option<SmtWord>,

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 /// Options of `place`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PlaceArgs {
-    /// Placement: NAME=CPUS in thread order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core, one-node,
+    /// Placement: NAME=CPUS in thread order (as for --cpus), or compact, spread, one-l3, across-l3, smt-packed, one-per-core, one-node,
     /// p-cores, e-cores, none; at least two (default: across-l3 and smt-packed, or the closest that this machine has)
     #[arg(long, value_name = "NAME[=CPUS]", value_parser = placement)]
     pub placement: Vec<PlacementName>,
@@ -59,7 +59,7 @@ fn placement(text: &str) -> Result<PlacementName, String> {
     if Preset::several(name).is_some() {
         return Err(format!("`{name}` names built-in placements; give your own another name"));
     }
-    let cpus = value::cpus_in_order(list).map_err(|error| format!("placement {name}: {error}"))?;
+    let cpus = value::cpus(list).map_err(|error| format!("placement {name}: {error}"))?;
     Ok(PlacementName::Listed { name: name.to_owned(), cpus })
 }
 
@@ -103,16 +103,18 @@ fn effect(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_model::CpuId;
+    use coretalk_model::CpuSelection;
 
     #[test]
-    fn placements_keep_the_order_of_their_cpus() {
-        let Ok(PlacementName::Listed { name, cpus }) = placement("split=3,0-1,8-10/2") else {
-            panic!("refused")
-        };
-        assert_eq!((name.as_str(), cpus), ("split", [3, 0, 1, 8, 10].map(CpuId).to_vec()));
-        let with_blanks = PlacementName::Listed { name: "6-core 2 CCX".into(), cpus: vec![CpuId(0)] };
-        assert_eq!(placement("6-core 2 CCX=0"), Ok(with_blanks));
+    fn placements_have_a_name_and_cpus() {
+        for (text, named, list) in
+            [("split=3,0-1", "split", "3,0-1"), ("6-core 2 CCX=0", "6-core 2 CCX", "0")]
+        {
+            let Ok(PlacementName::Listed { name, cpus }) = placement(text) else {
+                panic!("{text} was refused")
+            };
+            assert_eq!((name.as_str(), Ok(cpus)), (named, CpuSelection::parse(list)));
+        }
         assert_eq!(placement("smt-packed"), Ok(PlacementName::Preset(Preset::SmtPacked)));
     }
 

@@ -12,7 +12,7 @@ pub struct RuntimeArgs {
     /// Number of processes of each measured runtime, 1 to 64, because each settles at its own speed (default: 5)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub forks: Option<u32>,
-    /// CPUs for other threads of runtimes, such as compilers: a list, or same for the measured CPUs (default: allowed
+    /// CPUs for other threads of runtimes, such as compilers: as for --cpus, or same for the measured CPUs (default: allowed
     /// CPUs that are not measured, if any)
     #[arg(long, value_name = "CPUS|same", value_parser = value::helpers)]
     pub helpers: Option<HelpersWord>,

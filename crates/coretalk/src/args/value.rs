@@ -2,7 +2,8 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use coretalk_model::external::{External, SAME};
-use coretalk_model::{CpuId, CpuSet, Picos, time};
+use coretalk_model::selection::SelectionError;
+use coretalk_model::{CpuId, CpuSelection, CpuSet, Picos, time};
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 
@@ -19,25 +20,12 @@ const MIN_BUDGET: Picos = Picos::from_ms(100);
 /// Longest machine time: a day.
 const MAX_BUDGET: Picos = Picos(86_400_000_000_000_000);
 
-/// Parses `0-3,8`; a CPU listed twice is an error, because the second was probably meant to be another CPU.
-pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
-    cpus_in_order(text).map(|cpus| cpus.into_iter().collect())
-}
-
-/// Parses a CPU list and keeps its order; each CPU may occur once.
-pub fn cpus_in_order(text: &str) -> Result<Vec<CpuId>, String> {
-    // The whole text first: `from_list` accepts an empty text, but an empty part between commas is an error.
-    CpuSet::from_list(text).map_err(|error| format!("failed to {error}"))?;
-    let (mut cpus, mut seen) = (Vec::new(), CpuSet::new());
-    for part in text.split(',').filter_map(|part| CpuSet::from_list(part).ok()) {
-        for cpu in part.iter() {
-            if !seen.insert(cpu) {
-                return Err(format!("CPU {cpu} is listed twice; list each CPU once"));
-            }
-            cpus.push(cpu);
-        }
-    }
-    if cpus.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(cpus) }
+/// Parses `0-3,8`, `l3:0,!core:0` and the like.
+pub fn cpus(text: &str) -> Result<CpuSelection, String> {
+    CpuSelection::parse(text).map_err(|error| match error {
+        SelectionError::List(error) => format!("failed to {error}"),
+        error => error.to_string(),
+    })
 }
 
 /// `--adapter` as typed.
@@ -75,14 +63,14 @@ pub enum HelpersWord {
     /// The measured CPUs.
     Same,
     /// These CPUs.
-    On(CpuSet),
+    On(CpuSelection),
 }
 
-/// Parses `same` or a CPU list.
+/// Parses `same` or a selection of CPUs.
 pub fn helpers(text: &str) -> Result<HelpersWord, String> {
     match text {
         SAME => Ok(HelpersWord::Same),
-        list => cpu_list(list).map(HelpersWord::On),
+        selection => cpus(selection).map(HelpersWord::On),
     }
 }
 
@@ -348,9 +336,8 @@ mod tests {
 
     #[test]
     fn a_cpu_is_named_once() {
-        assert_eq!(cpu_list("0-3,8").unwrap().len(), 5);
-        for text in ["0,0", "0-3,2", "4-7/2,6", "1,0-8"] {
-            assert!(cpu_list(text).unwrap_err().contains("listed twice"), "{text:?}");
+        for text in ["0,0", "0-3,2", "4-7/2,6", "1,0-8", "l3:0,1,1"] {
+            assert!(cpus(text).unwrap_err().contains("listed twice"), "{text:?}");
         }
     }
 

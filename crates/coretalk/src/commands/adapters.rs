@@ -6,6 +6,7 @@ use crate::args::adapters::{AdaptersArgs, AdaptersCommand, CheckArgs};
 use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
+use crate::resolve::cpus::Chosen;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::{adapters, machine};
 use crate::run::signals;
@@ -40,7 +41,7 @@ pub fn act(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
 /// Builds adapters that are not built yet, and lists what each offers.
 fn list(global: &Global) -> Result<ExitCode, Failure> {
     let settings = adapters::settings()?;
-    let start = start()?;
+    let start = start(global)?;
     let stop = signals::stop()?;
     let builder = AdapterBuilder {
         cache: &settings.cache,
@@ -63,22 +64,24 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
 struct Start {
     settings: StartSettings,
     watchdog: Option<Watchdog>,
+    chosen: Chosen,
 }
 
-fn start() -> Result<Start, Failure> {
-    let machine = machine::host()?;
+fn start(global: &Global) -> Result<Start, Failure> {
+    let mut machine = machine::host()?;
+    let chosen = Chosen::of(&mut machine, global)?;
     let allowed = machine.allowance().mask.intersection(&machine.allowance().cpuset);
     let watchdog = Watchdog::start();
     let guard = watchdog.as_ref().map(|watchdog| {
         let (name, value) = watchdog.mark();
         (name.to_owned(), value.to_owned())
     });
-    Ok(Start { settings: StartSettings { allowed, guard }, watchdog })
+    Ok(Start { settings: StartSettings { allowed, guard }, watchdog, chosen })
 }
 
 fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let start = start()?;
-    let cpus = two_of(&start.settings.allowed, global.cpus.as_ref())?;
+    let start = start(global)?;
+    let cpus = two_of(&start.settings.allowed, start.chosen.cpus.as_ref())?;
     let stop = signals::stop()?;
     let name = Path::new(&args.words[0]).file_name().unwrap_or(&args.words[0]);
     let name = name.to_string_lossy().into_owned();

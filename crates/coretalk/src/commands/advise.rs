@@ -10,6 +10,7 @@ use crate::args::words::SmtWord;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::commands::topology;
 use crate::exit::{ExitCode, Failure};
+use crate::resolve::cpus::Chosen;
 use crate::resolve::files;
 use crate::resolve::source::Source;
 use coretalk_model::advise::{
@@ -65,14 +66,17 @@ fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option
         }
     }
     let noise = args.jitter.as_deref().map(|run| noise::of_run(global, run)).transpose()?;
-    let (known, environment) = match &args.from {
+    let (mut known, environment) = match &args.from {
         None => Known::of_machine(global, reported)?,
-        Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
+        Some(from) => Known::of_source(global, Source::open(global, from)?, reported)?,
     };
     let (spent, departed) = (known.spent, known.departed.iter().map(|departure| departure.cpu).collect());
     // Offline CPUs are removed from `--cpus`, so that the others get an answer.
-    let stayed = global.cpus.as_ref().map(|cpus| cpus.difference(&departed));
-    let global = &Global { cpus: stayed, ..global.clone() };
+    let stayed = known.asked.as_ref().map(|cpus| cpus.difference(&departed));
+    let wanted = Chosen { cpus: stayed.clone(), smt: global.smt };
+    known.asked = stayed;
+    let avoid = args.avoid.as_ref().map(|avoid| known.selected("--avoid", avoid, environment.as_ref()));
+    known.avoid = avoid.transpose()?.unwrap_or_default();
     if let (Some(noise), Some(here)) = (&noise, &environment) {
         noise.refuse_another(here)?;
     }
@@ -80,7 +84,9 @@ fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option
     view.remarks.splice(0..0, environment.as_ref().and_then(report::words::emulation));
     if args.prove {
         view.proof = Some(match claim {
-            Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent, &mut view.departed)?,
+            Ok(claim) => {
+                proof::prove(global, &wanted, &claim, environment.as_ref(), spent, &mut view.departed)?
+            }
             Err(reason) => ProofView::NotRun(reason.into()),
         });
     }
@@ -139,17 +145,16 @@ fn advised(
         .tested(&known.execution);
     let is_told = args.reported.is_some() && !reported.level(Level::Core).is_empty();
     let cores = cores_shown(&reported, &findings, known.reported.is_none());
-    let among = chosen(global.cpus.as_ref(), &ids)?;
-    let asked = args.avoid.clone().unwrap_or_default();
+    let (among, avoid) = (chosen(known.asked.as_ref(), &ids)?, known.avoid.clone());
     let departed: CpuSet = known.departed.iter().map(|departure| departure.cpu).collect();
-    if let Some(cpu) = asked.difference(&ids.union(&departed)).first() {
+    if let Some(cpu) = avoid.difference(&ids.union(&departed)).first() {
         return Err(Failure::Usage(format!(
             "--avoid: CPU {cpu} does not exist; there {} {}",
             if ids.len() == 1 { "is" } else { "are" },
             ids.named()
         )));
     }
-    let avoid = noise.map_or_else(|| asked.clone(), |noise| asked.union(&noise.cpus()));
+    let avoid = noise.map_or_else(|| avoid.clone(), |noise| avoid.union(&noise.cpus()));
     let among = among.difference(&avoid);
     let open = match (&findings.structure, &known.reported) {
         (Ok(structure), None) => likely_cores(structure, &known.observed, &among),

@@ -23,7 +23,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         return resume::act(invocation, measuring, run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
-    let Request { latency, series, notices, options } = map::request(&*machine, global, measuring, seed)?;
+    let Request { latency, series, notices, options } = map::request(&mut *machine, global, measuring, seed)?;
     if let Some(settings) = latency.as_ref().filter(|_| global.budget.is_some()) {
         enough_time(&mut *machine, settings, &options, &stop)?;
     }

@@ -22,7 +22,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         return resume::placement::act(invocation, run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
-    let requested = request(&*machine, global, args, seed)?;
+    let requested = request(&mut *machine, global, args, seed)?;
     let options = RunOptions::of(global, None);
     let outputs = Outputs::open(&options.output, Measured::Placements, &stop)?;
     let settings = RunSettings { place: Some(&requested.settings), ..RunSettings::default() };
@@ -33,7 +33,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
 
 pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
-    let (machine, seed) = machine::open_seeded(global)?;
-    let settings = request(&*machine, global, args, seed)?.settings;
+    let (mut machine, seed) = machine::open_seeded(global)?;
+    let settings = request(&mut *machine, global, args, seed)?.settings;
     say(global, &place_plan(&settings, machine.topology()))
 }

@@ -56,7 +56,7 @@ fn hand_to(
     let shape = shape(global, "plan")?;
     let stop = signals::stop()?;
     let (mut machine, seed) = machine::open_seeded(global)?;
-    let request = map::request(&*machine, global, measuring, seed)?;
+    let request = map::request(&mut *machine, global, measuring, seed)?;
     let beside =
         request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));
     let blocks_beside = || beside.as_ref().map(report::plan::gathered_plan);

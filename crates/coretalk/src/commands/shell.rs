@@ -12,6 +12,7 @@ use coretalk_measure::probes::latency_under_load::Load;
 use coretalk_measure::probes::{self, contend};
 use coretalk_measure::sim::Scenario;
 use coretalk_model::place::{Preset, WorkloadKind};
+use coretalk_model::{CpuSelection, Level};
 use std::fmt::Write;
 
 pub fn man(global: &Global) -> Result<ExitCode, Failure> {
@@ -173,6 +174,10 @@ fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
         (_, "machine") => {
             let simulated = machines().map(|name| format!("sim:{name}"));
             Some(["host".to_owned()].into_iter().chain(simulated).collect())
+        }
+        (_, "cpus" | "avoid" | "helpers") => {
+            let groups = Level::ALL.map(|level| format!("{level}:0")).into_iter();
+            Some(groups.chain(CpuSelection::NAMES.map(str::to_owned)).collect())
         }
         ("place", "workload") => owned(&WorkloadKind::ALL.map(WorkloadKind::name)),
         ("place", "placement") => owned(&Preset::ALL.map(Preset::name)),

@@ -4,14 +4,103 @@ use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::SmtWord;
 use crate::exit::Failure;
+use crate::resolve::output::{self, Verbosity, remark};
 use coretalk_measure::Machine;
-use coretalk_model::CpuSet;
 use coretalk_model::latency::{PairChoice, Parallel};
+use coretalk_model::selection::{SelectedCpus, SelectionError, SelectionFacts};
+use coretalk_model::{CpuId, CpuSelection, CpuSet};
+use coretalk_report::fmt::digits::percent;
+
+/// `--cpus` and `--smt`, resolved.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// The CPUs of `--cpus`.
+    pub cpus: Option<CpuSet>,
+    /// `--smt`.
+    pub smt: Option<SmtWord>,
+}
+
+impl Chosen {
+    /// Resolves both on a machine.
+    ///
+    /// # Errors
+    /// As [`selected`].
+    pub fn of(machine: &mut dyn Machine, global: &Global) -> Result<Chosen, Failure> {
+        let resolve = |cpus| selected(machine, global, "--cpus", cpus, None);
+        let cpus = global.cpus.as_ref().map(resolve).transpose()?;
+        Ok(Chosen { cpus: cpus.map(|cpus| cpus.into_iter().collect()), smt: global.smt })
+    }
+}
+
+/// Returns the CPUs of a selection on a machine, whose names are limited to `among` (the cpuset of this process), in its
+/// order. Says which of its quiet CPUs are not quiet.
+///
+/// # Errors
+/// As [`resolved`].
+pub fn selected(
+    machine: &mut dyn Machine,
+    global: &Global,
+    option: &str,
+    selection: &CpuSelection,
+    among: Option<&CpuSet>,
+) -> Result<Vec<CpuId>, Failure> {
+    const MAX_NAMED: usize = 8;
+    if selection.needs_use() {
+        machine.sample_use(None);
+    }
+    let (topology, environment) = (machine.topology(), machine.environment());
+    let usual = usual(machine);
+    let facts = SelectionFacts {
+        topology,
+        allowed: among.unwrap_or(&machine.allowance().cpuset),
+        usual: among.unwrap_or(&usual),
+        isolated: &environment.isolated,
+        cpu_use: environment.cpu_use.as_ref(),
+    };
+    let SelectedCpus { cpus, busy } = resolved(option, selection, &facts)?;
+    if !busy.is_empty() {
+        let one = |(cpu, share): &(CpuId, f64)| format!("CPU {cpu} ({})", percent(*share));
+        let more = (busy.len() > MAX_NAMED).then(|| format!("{} more", busy.len() - MAX_NAMED));
+        let named: Vec<String> = busy.iter().take(MAX_NAMED).map(one).chain(more).collect();
+        let text = format!(
+            "{option}: too few CPUs are quiet; these are the least busy, with the share of 300 ms that their cores were busy: {}",
+            named.join(", ")
+        );
+        remark(output::options(global).verbosity, Verbosity::Normal, &text);
+    }
+    Ok(cpus)
+}
+
+/// Resolves a selection by what is known of a machine.
+///
+/// # Errors
+/// [`Failure`]: a name that means nothing there, CPUs that this process may not use, or too few.
+pub fn resolved(
+    option: &str,
+    selection: &CpuSelection,
+    facts: &SelectionFacts<'_>,
+) -> Result<SelectedCpus, Failure> {
+    selection.resolve(facts).map_err(|error| {
+        let sentence = format!("{option}: {error}");
+        match error {
+            SelectionError::NotAllowed { .. }
+            | SelectionError::TooFew { .. }
+            | SelectionError::NoUse { .. } => Failure::Environment(sentence),
+            _ => Failure::Usage(sentence),
+        }
+    })
+}
+
+/// Returns the CPUs that are used without a selection.
+fn usual(machine: &dyn Machine) -> CpuSet {
+    let allowance = machine.allowance();
+    allowance.mask.intersection(&allowance.cpuset).intersection(machine.topology().cpus())
+}
 
 /// Returns the selected CPUs, at least `fewest`, and the choice of pairs.
 pub fn cpus_and_pairs(
     machine: &dyn Machine,
-    global: &Global,
+    wanted: &Chosen,
     pairs: Option<&PairsWord>,
     fewest: usize,
 ) -> Result<(CpuSet, PairChoice), Failure> {
@@ -21,11 +110,11 @@ pub fn cpus_and_pairs(
         Some(PairsWord::Listed(listed)) => Some(listed),
         _ => None,
     };
-    if let (Some(SmtWord::Siblings), Some(_)) = (global.smt, pairs) {
+    if let (Some(SmtWord::Siblings), Some(_)) = (wanted.smt, pairs) {
         return Err(Failure::Usage("--smt siblings and --pairs both select pairs; drop one of them".into()));
     }
     let of_pairs = listed.map(|listed| listed.iter().flatten().copied().collect::<CpuSet>());
-    let asked = global.cpus.clone().or_else(|| of_pairs.clone());
+    let asked = wanted.cpus.clone().or_else(|| of_pairs.clone());
     let chosen = match &asked {
         Some(asked) => {
             let existing = topology.cpus();
@@ -38,7 +127,7 @@ pub fn cpus_and_pairs(
             }
             asked.clone()
         }
-        None => allowance.mask.intersection(&allowance.cpuset).intersection(topology.cpus()),
+        None => usual(machine),
     };
     if let Some(cpu) = chosen.difference(&allowance.cpuset).first() {
         return Err(Failure::Environment(format!(
@@ -49,7 +138,7 @@ pub fn cpus_and_pairs(
     if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
         return Err(Failure::Usage(format!("--pairs includes CPU {cpu}, which --cpus {chosen} excludes")));
     }
-    let chosen = match global.smt {
+    let chosen = match wanted.smt {
         None | Some(SmtWord::All) => chosen,
         Some(SmtWord::OnePerCore) => topology.one_per_core(&chosen),
         Some(SmtWord::Siblings) => {
@@ -61,7 +150,7 @@ pub fn cpus_and_pairs(
             "--pairs includes CPU {cpu}, which --smt one-per-core excludes; drop --smt"
         )));
     }
-    if global.smt == Some(SmtWord::Siblings) && chosen.is_empty() {
+    if wanted.smt == Some(SmtWord::Siblings) && chosen.is_empty() {
         return Err(Failure::Environment(
             "no two of the chosen CPUs are SMT siblings (SMT may be off); drop --smt, or see `coretalk topology`"
                 .into(),
@@ -69,9 +158,9 @@ pub fn cpus_and_pairs(
     }
     if chosen.len() < fewest {
         let left_out = allowance.cpuset.intersection(topology.cpus()).difference(&allowance.mask);
-        return Err(too_few(&chosen, global, &left_out));
+        return Err(too_few(&chosen, wanted, &left_out));
     }
-    let choice = match (global.smt, pairs) {
+    let choice = match (wanted.smt, pairs) {
         (Some(SmtWord::Siblings), _) => PairChoice::Siblings,
         (_, Some(PairsWord::Representatives)) => PairChoice::Representatives,
         (_, Some(PairsWord::Listed(listed))) => PairChoice::Listed(listed.clone()),
@@ -81,14 +170,14 @@ pub fn cpus_and_pairs(
 }
 
 /// `left_out`: CPUs that only the inherited affinity mask excludes.
-fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
-    let why = match (chosen.first(), &global.cpus, global.smt) {
+fn too_few(chosen: &CpuSet, wanted: &Chosen, left_out: &CpuSet) -> Failure {
+    let why = match (chosen.first(), &wanted.cpus, wanted.smt) {
         (Some(cpu), Some(_), _) => format!("only CPU {cpu} is selected"),
         (Some(cpu), None, Some(SmtWord::OnePerCore)) => format!("there is only one core, that of CPU {cpu}"),
         (Some(cpu), None, _) => format!("this process may use only CPU {cpu}"),
         (None, ..) => "this process may not use any CPU of this machine".to_owned(),
     };
-    if global.cpus.is_none() && !left_out.is_empty() {
+    if wanted.cpus.is_none() && !left_out.is_empty() {
         return Failure::Environment(format!(
             "{why}, and this needs two CPUs; the inherited affinity mask excludes {}: try --cpus {}",
             left_out.named(),

@@ -5,7 +5,7 @@ use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::{HintWord, OrderWord};
 use crate::exit::Failure;
-use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
+use crate::resolve::cpus::{Chosen, cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::output::OutputOptions;
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::trials::possible;
@@ -51,12 +51,13 @@ pub struct Request {
 /// # Errors
 /// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, contradictory options.
 pub fn request(
-    machine: &dyn Machine,
+    machine: &mut dyn Machine,
     global: &Global,
     measuring: Measuring<'_>,
     seed: u64,
 ) -> Result<Request, Failure> {
-    let mut settings = settings(machine, global, measuring, seed)?;
+    let chosen = Chosen::of(machine, global)?;
+    let mut settings = settings(machine, global, &chosen, measuring, seed)?;
     let (series, notices) = gathered(machine, measuring, &mut settings)?;
     let options = RunOptions::of(global, Some(settings.cpus.clone()));
     one_map_per_file(&settings, &options.output)?;
@@ -108,6 +109,7 @@ fn has_pairs(settings: &LatencySettings) -> bool {
 fn settings(
     machine: &dyn Machine,
     global: &Global,
+    chosen: &Chosen,
     measuring: Measuring<'_>,
     seed: u64,
 ) -> Result<LatencySettings, Failure> {
@@ -121,7 +123,7 @@ fn settings(
     let fewest = if matches!(measuring, Measuring::Latency(_)) { 2 } else { 1 };
     two_cpus_each(args.pairs.as_ref(), "a latency")?;
     one_direction_each(args.pairs.as_ref())?;
-    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), fewest)?;
+    let (cpus, pairs) = cpus_and_pairs(machine, chosen, args.pairs.as_ref(), fewest)?;
     let cpus = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
         _ => topology.order(&cpus),

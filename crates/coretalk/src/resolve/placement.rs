@@ -3,14 +3,14 @@
 use crate::args::options::Global;
 use crate::args::place::PlaceArgs;
 use crate::exit::Failure;
-use crate::resolve::cpus::{cpus_and_pairs, online};
+use crate::resolve::cpus::{Chosen, cpus_and_pairs, online, selected};
 use coretalk_measure::{CommandLine, Machine, Work};
 use coretalk_model::place::{
     BUDGET, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, Preset, REPEAT,
     WorkSettings, Workload, derive,
 };
 use coretalk_model::quantity::Better;
-use coretalk_model::{CpuSet, Level, Topology};
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use coretalk_report::fmt::digits::count;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub struct Requested {
 /// # Errors
 /// [`Failure`]: fewer than two placements, an impossible placement, a repeated name, a program that does not exist.
 pub fn request(
-    machine: &dyn Machine,
+    machine: &mut dyn Machine,
     global: &Global,
     args: &PlaceArgs,
     seed: u64,
@@ -38,7 +38,8 @@ pub fn request(
     if let Some(refusal) = works.iter().find_map(|work| machine.refuses(work)) {
         return Err(Failure::Usage(refusal));
     }
-    let (chosen, _) = cpus_and_pairs(machine, global, None, 1)?;
+    let wanted = Chosen::of(machine, global)?;
+    let (chosen, _) = cpus_and_pairs(machine, &wanted, None, 1)?;
     let (names, threads) = names(args, &machine.topology().restricted(&chosen))?;
     // Presets with the same CPUs run once, under both names. Listed CPUs that repeat are compared with themselves.
     let mut derived: Vec<bool> = Vec::new();
@@ -47,7 +48,20 @@ pub fn request(
         if names[..number].iter().any(|known| known.name() == asked.name()) {
             return Err(Failure::Usage(format!("--placement lists {} twice; list it once", asked.name())));
         }
-        let placement = placement(machine, global, &chosen, asked, threads)?;
+        let placement = match asked {
+            PlacementName::Preset(preset) => {
+                derive(*preset, &machine.topology().restricted(&chosen), threads).map_err(|reason| {
+                    Failure::Environment(format!(
+                        "placement {preset} is not possible here: {reason}; choose another, or list CPUs with --placement NAME=CPUS"
+                    ))
+                })?
+            }
+            PlacementName::Listed { name, cpus } => {
+                let among = wanted.cpus.is_some().then_some(&chosen);
+                let cpus = selected(machine, global, &format!("placement {name}"), cpus, among)?;
+                listed(machine, &wanted, &chosen, name, cpus)?
+            }
+        };
         let is_derived = matches!(asked, PlacementName::Preset(_));
         let mut known = placements.iter_mut().zip(&derived).filter(|(_, known)| is_derived && **known);
         match known.find(|(known, _)| is_same(args, known, &placement)) {
@@ -201,27 +215,17 @@ fn usual_threads(topology: &Topology) -> usize {
     }
 }
 
-/// Resolves a placement among the chosen CPUs.
+/// Checks a placement on these CPUs.
 ///
 /// # Errors
-/// One of its CPUs does not exist, is not allowed or not chosen; or a preset is impossible.
-pub fn placement(
+/// One of its CPUs does not exist, is not allowed or not chosen.
+pub fn listed(
     machine: &dyn Machine,
-    global: &Global,
+    wanted: &Chosen,
     chosen: &CpuSet,
-    asked: &PlacementName,
-    threads: usize,
+    name: &str,
+    cpus: Vec<CpuId>,
 ) -> Result<Placement, Failure> {
-    let (name, cpus) = match asked {
-        PlacementName::Preset(preset) => {
-            return derive(*preset, &machine.topology().restricted(chosen), threads).map_err(|reason| {
-                Failure::Environment(format!(
-                    "placement {preset} is not possible here: {reason}; choose another, or list CPUs with --placement NAME=CPUS"
-                ))
-            });
-        }
-        PlacementName::Listed { name, cpus } => (name, cpus),
-    };
     online(machine, &cpus.iter().copied().collect())?;
     let missing = |among: &CpuSet| cpus.iter().copied().find(|cpu| !among.contains(*cpu));
     let existing = machine.topology().cpus();
@@ -238,12 +242,12 @@ pub fn placement(
             allowed.named()
         )));
     }
-    if let (Some(cpu), true) = (missing(chosen), global.cpus.is_some()) {
+    if let (Some(cpu), true) = (missing(chosen), wanted.cpus.is_some()) {
         return Err(Failure::Usage(format!(
             "placement {name} lists CPU {cpu}, which --cpus {chosen} excludes"
         )));
     }
-    Ok(Placement::bound(name.clone(), cpus.clone()))
+    Ok(Placement::bound(name, cpus))
 }
 
 fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {

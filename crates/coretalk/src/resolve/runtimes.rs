@@ -3,9 +3,11 @@
 #[cfg(target_os = "linux")]
 mod prepared;
 
+use crate::args::options::Global;
 use crate::args::runtime::RuntimeArgs;
 use crate::args::value::HelpersWord;
 use crate::exit::Failure;
+use crate::resolve::cpus::selected;
 use crate::resolve::output::Verbosity;
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::external::{External, FORKS, HELPERS, SAME};
@@ -32,7 +34,8 @@ fn allowed(machine: &dyn Machine) -> CpuSet {
 /// A CPU is not allowed to this process, or two adapters have the same name.
 pub fn options(
     args: &RuntimeArgs,
-    machine: &dyn Machine,
+    machine: &mut dyn Machine,
+    global: &Global,
     trials: &[TrialSpec],
     options: Parameters,
 ) -> Result<(Parameters, Vec<String>), Failure> {
@@ -48,16 +51,22 @@ pub fn options(
     let simulated = is_simulated.then_some("on a simulated machine");
     let forks = forks.filter(|_| has_effect("--forks", nowhere));
     let helpers = helpers.as_ref().filter(|_| has_effect("--helpers", nowhere.or(simulated)));
-    if let Some(HelpersWord::On(cpus)) = helpers {
-        let refused = cpus.difference(&allowed(machine));
-        if !refused.is_empty() {
-            return Err(Failure::Environment(format!(
-                "--helpers: {} cannot be used by this process (allowed: {})",
-                refused.named(),
-                allowed(machine)
-            )));
+    let helpers = match helpers {
+        None => None,
+        Some(HelpersWord::Same) => Some(SAME.to_owned()),
+        Some(HelpersWord::On(selection)) => {
+            let cpus: CpuSet = selected(machine, global, "--helpers", selection, None)?.into_iter().collect();
+            let refused = cpus.difference(&allowed(machine));
+            if !refused.is_empty() {
+                return Err(Failure::Environment(format!(
+                    "--helpers: {} cannot be used by this process (allowed: {})",
+                    refused.named(),
+                    allowed(machine)
+                )));
+            }
+            Some(cpus.to_string())
         }
-    }
+    };
     let mut typed: Vec<String> = Vec::new();
     for (at, word) in adapter.iter().enumerate() {
         if adapter[..at].iter().any(|earlier| earlier.name == word.name) {
@@ -73,10 +82,6 @@ pub fn options(
             typed.push(word.to_string());
         }
     }
-    let helpers = helpers.map(|helpers| match helpers {
-        HelpersWord::Same => SAME.to_owned(),
-        HelpersWord::On(cpus) => cpus.to_string(),
-    });
     let options = options
         .with_some(FORKS, forks.map(f64::from))
         .with_some(HELPERS, helpers)

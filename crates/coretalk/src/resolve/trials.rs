@@ -5,7 +5,7 @@ use crate::args::series::SeriesArgs;
 use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
-use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
+use crate::resolve::cpus::{Chosen, cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{output, runtimes};
 use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
@@ -52,10 +52,11 @@ pub fn request(
         Some(PairsWord::Listed(listed)) if listed.iter().any(on_one) => 1,
         _ => args.fewest_cpus(),
     };
-    let (cpus, choice) = cpus_and_pairs(machine, global, args.pairs(), fewest)?;
+    let chosen = &Chosen::of(machine, global)?;
+    let (cpus, choice) = cpus_and_pairs(machine, chosen, args.pairs(), fewest)?;
     // `--pairs` restricts the measured pairs, not their neighbours.
     let cpus = match args.has_neighbours() {
-        true => cpus_and_pairs(machine, global, None, fewest)?.0,
+        true => cpus_and_pairs(machine, chosen, None, fewest)?.0,
         false => cpus,
     };
     let cpus: Vec<CpuId> = match global.order {
@@ -78,7 +79,7 @@ pub fn request(
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
         .map_err(|error| Failure::Usage(error.or_of(probe.twins()).to_string()))?;
     let (options, mut notices) = match args.runtime() {
-        Some(args) => runtimes::options(args, machine, &trials, options)?,
+        Some(args) => runtimes::options(args, machine, global, &trials, options)?,
         None => (options, Vec::new()),
     };
     let verbosity = output::options(global).verbosity;

@@ -110,8 +110,14 @@ impl ResumableRun {
     /// # Errors
     /// The machine cannot measure, or the simulated machine came from a file that must be given again.
     pub fn machine(&self, invocation: &Invocation) -> Result<Box<dyn Machine>, Failure> {
-        let word = machine_word(invocation, self.file.environment()?.simulated.as_deref())?;
-        machine::open(word.as_ref(), self.header.seed)
+        let environment = self.file.environment()?;
+        let word = machine_word(invocation, environment.simulated.as_deref())?;
+        let mut machine = machine::open(word.as_ref(), self.header.seed)?;
+        if environment.cpu_use.is_some() {
+            // Quiet CPUs stay those of the run.
+            machine.sample_use(environment.cpu_use);
+        }
+        Ok(machine)
     }
 
     /// Shows a run that is complete, and returns whether it is. `budget` is its previous budget.

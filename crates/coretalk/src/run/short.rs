@@ -46,7 +46,7 @@ pub struct ShortMeasurement {
 pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMeasurement, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let defaults = LatencyArgs::default();
-    let request = map::request(&*machine, global, Measuring::Latency(&defaults), 0);
+    let request = map::request(&mut *machine, global, Measuring::Latency(&defaults), 0);
     let mut unmeasured = ShortMeasurement {
         environment: machine.environment().clone(),
         topology: machine.topology().clone(),

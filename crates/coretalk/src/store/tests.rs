@@ -45,6 +45,7 @@ fn sample(id: &str) -> Sample {
         boost: Some(false),
         clock: ClockFacts { source: "tsc".into(), hz: 2_596_991_234.567_891, ..ClockFacts::default() },
         isolated: "2-3".parse().unwrap(),
+        cpu_use: Some([(CpuId(2), 0.25), (CpuId(10), 1.0)].into()),
         tool_version: "0.1.0".into(),
         atomics: Some(Atomics::LlSc),
         build_facts: Some(BuildFacts {
@@ -205,7 +206,7 @@ fn every_table_and_key_stands_in_the_format_document() {
         .for_each(|name| stands(format!("**{name}**")));
     names("SELECT key FROM settings").iter().for_each(|key| stands(format!("`{key}`")));
     let schema: serde_json::Value = serde_json::from_str(&read("schema/coretalk.run.v1.json")).unwrap();
-    for key in names("SELECT key FROM environment WHERE key <> 'tool-version'") {
+    for key in names("SELECT key FROM environment WHERE key NOT IN ('tool-version', 'cpu-use')") {
         let (part, name) =
             key.strip_prefix("clock-").map_or(("Environment", key.as_str()), |name| ("Clock", name));
         let field = format!("/$defs/{part}Doc/properties/{}", name.replace('-', "_"));

@@ -145,8 +145,8 @@ fn resolved(words: &str) -> Request {
     let Some(Command::Latency(args)) = &invocation.cli.command else { panic!("`{line}`") };
     let global = &invocation.cli.global;
     let seed = global.seed.unwrap();
-    let machine = machine::open(global.machine.as_ref(), seed).unwrap();
-    request(&*machine, global, Measuring::Latency(args), seed).unwrap()
+    let mut machine = machine::open(global.machine.as_ref(), seed).unwrap();
+    request(&mut *machine, global, Measuring::Latency(args), seed).unwrap()
 }
 
 #[test]

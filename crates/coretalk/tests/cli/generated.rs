@@ -59,6 +59,8 @@ fn bash_completes_names_machines_and_runs() {
         ("coretalk contend --method m", &["mcs"], &["tas"]),
         ("coretalk spawn --kind f", &["fork", "fork-exec"], &["thread"]),
         ("coretalk place --workload b", &["barrier"], &["ring"]),
+        ("coretalk latency --cpus p", &["p-cores", "package:0"], &["e-cores"]),
+        ("coretalk wait --helpers 0-3,i", &["0-3,isolated"], &["0-3,node:0"]),
         ("coretalk latency --as c", &["c2clat", "core-to-core-latency"], &["multichase"]),
         ("coretalk latency --machine s", &["sim:chiplet-16"], &["host"]),
         (
@@ -156,6 +158,7 @@ fn help_texts_stay_as_they_are() {
         "probes",
         "plan",
         "clock",
+        "quiet",
         "selftest",
         "adapters",
         "adapters check",

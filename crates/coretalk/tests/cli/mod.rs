@@ -31,6 +31,7 @@ mod reading_back;
 mod refusals;
 mod report;
 mod runtimes;
+mod selections;
 #[cfg(target_os = "linux")]
 mod selftest;
 mod series;

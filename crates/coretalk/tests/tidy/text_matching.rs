@@ -30,13 +30,14 @@ const CALLS: [&str; 19] = [
 const SEARCHED: [&str; 4] = ["coretalk/src/", "model/src/", "measure/src/session", "report/src/"];
 
 /// Paths with code that reads text from other sources.
-const READERS: [(&str, &str); 6] = [
+const READERS: [(&str, &str); 7] = [
     ("coretalk/src/args", "arguments"),
     ("coretalk/src/commands/shell.rs", "completions that clap generates"),
     ("coretalk/src/selftest", "/proc, and a process of its own"),
     ("coretalk/src/store/", "run files, their names and selectors"),
     ("model/src/external.rs", "names of runtimes as users type them"),
     ("model/src/formats/", "files of other tools"),
+    ("model/src/selection.rs", "CPUs as users type them"),
 ];
 
 /// Files that use [`CALLS`], with the number of lines and the kind of text.

@@ -5,6 +5,7 @@ use super::clock::sources;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
 use coretalk_model::environment::{DISTURBED_SHARE, Throttled};
+use coretalk_model::selection::CpuUse;
 use coretalk_model::{CpuId, CpuSet, Picos};
 use std::time::Duration;
 
@@ -150,6 +151,13 @@ pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     let wall = sources::monotonic().saturating_sub(begun).max(Picos(1));
     let own = sources::process_cpu().saturating_sub(own_before).secs() / wall.secs();
     Some((busy - own / count).max(0.0))
+}
+
+/// Share of time that each CPU is not idle, over 300 ms: thirty steps of the system's counters. `None` without counters.
+pub fn use_of_cpus() -> Option<CpuUse> {
+    let before = cpu_times()?;
+    std::thread::sleep(Duration::from_millis(300));
+    Some(cpu_times()?.since(&before).use_of_each())
 }
 
 /// CPU use of other programs during measurements: in consecutive windows, and in total.

@@ -26,6 +26,7 @@ use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::environment::BuildFacts;
 use coretalk_model::external::External;
+use coretalk_model::selection::CpuUse;
 use coretalk_model::series::{PassOutcome, RoleEvidence, TrialSpec};
 use coretalk_model::{
     CpuId, CpuSet, DoctorFinding, Environment, Level, LossReason, Picos, Recording, TickRate, Topology,
@@ -322,6 +323,11 @@ impl Machine for HostMachine {
             self.measure_offsets(&pairs, Instant::now() + most, &Stop::new());
         }
         surroundings::examine(Ok(()), Some(Ok(&self.environment.clock)), self.clock.spread(), most)
+    }
+
+    fn sample_use(&mut self, known: Option<CpuUse>) {
+        let before = known.or(self.environment.cpu_use.take());
+        self.environment.cpu_use = before.or_else(evidence::use_of_cpus);
     }
 
     fn rate(&self) -> TickRate {

@@ -1,9 +1,10 @@
 //! The environment and findings of a simulated machine: plausible, and marked as simulated.
 
-use super::spec::Spec;
+use super::spec::{Evidence, Spec, Stall};
 use crate::machine::BUSY_SHARE;
 use crate::pricing::Arch;
 use coretalk_model::environment::DISTURBED_SHARE;
+use coretalk_model::selection::CpuUse;
 use coretalk_model::{ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, Topology, Verdict};
 
 pub fn environment(spec: &Spec) -> Environment {
@@ -16,7 +17,7 @@ pub fn environment(spec: &Spec) -> Environment {
         bare_metal: Some(spec.hypervisor.is_none()),
         platform_evidence: Some("the scenario".to_owned()),
         others_share: Some(spec.failures.others),
-        isolated: spec.allowance.as_ref().map_or_else(CpuSet::new, |allowed| allowed.isolated.clone()),
+        isolated: spec.allowance.as_ref().map_or_else(CpuSet::new, |allowed| allowed.isolated.set.clone()),
         page_bytes: Some(2 << 20),
         clock: ClockFacts {
             source: "simulated".to_owned(),
@@ -32,6 +33,21 @@ pub fn environment(spec: &Spec) -> Environment {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         ..Environment::default()
     }
+}
+
+/// How busy the CPUs are before a run: other programs, and the stalls that the system counts.
+pub fn use_of_cpus(spec: &Spec, cpus: &CpuSet) -> CpuUse {
+    let others = if spec.failures.busy { 1.0 } else { spec.failures.others };
+    let counted = |stall: &&Stall| {
+        stall.from_ms.is_none() && matches!(stall.seen_as, Evidence::Switch | Evidence::Steal)
+    };
+    let share = |cpu: CpuId| {
+        let concerns = |stall: &&Stall| stall.cpus.as_ref().is_none_or(|of| of.contains(cpu));
+        let stalls = spec.stalls.iter().filter(counted).filter(concerns);
+        let stopped: f64 = stalls.map(|stall| stall.per_second * (stall.us[0] + stall.us[1]) / 2e6).sum();
+        (others + stopped).min(1.0)
+    };
+    cpus.iter().map(|cpu| (cpu, share(cpu))).collect()
 }
 
 pub fn findings(spec: &Spec, reported: &Topology) -> Vec<DoctorFinding> {

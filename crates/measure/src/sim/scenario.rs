@@ -2,7 +2,8 @@
 
 use super::spec::{Spec, Variation};
 use super::structure::{Reported, Structure};
-use super::{builtin, validate};
+use super::validate::Fault;
+use super::{builtin, names, validate};
 use coretalk_model::Matrix;
 use coretalk_model::stats::Key;
 use serde::Serialize;
@@ -82,6 +83,8 @@ impl Scenario {
             line: error.span().map(|span| 1 + text[..span.start].matches('\n').count()),
             message: error.message().replace('\n', ", "),
         };
+        let of_fault =
+            |Fault { key, problem }: Fault| ScenarioError::Value { line: line_of(text, &key), key, problem };
         // The text itself is parsed first, so that errors have a line number.
         let mut spec: Spec = toml::from_str(text).map_err(syntax)?;
         if let Some(base) = spec.based_on.take() {
@@ -94,17 +97,14 @@ impl Scenario {
             let is_named = over.contains_key("name");
             merge(&mut table, over);
             spec = reread(&table)?;
+            names::resolve(&mut spec).map_err(of_fault)?;
             // Injected failures do not change the machine, so an interrupted run can be continued without them.
             let sound = Spec { failures: basis.failures.clone(), ..spec.clone() };
             if !is_named && sound != basis {
                 spec.name = format!("{base}-{:08x}", digest(&sound));
             }
         }
-        validate::check(&spec).map_err(|fault| ScenarioError::Value {
-            line: line_of(text, &fault.key),
-            key: fault.key,
-            problem: fault.problem,
-        })?;
+        names::resolve(&mut spec).and_then(|()| validate::check(&spec)).map_err(of_fault)?;
         Ok(Scenario { spec })
     }
 

@@ -2,9 +2,11 @@
 
 use super::structure::{Reported, Structure};
 use crate::pricing::{Arch, Costs};
-use coretalk_model::{CpuId, CpuSet, LossReason, Relation};
-use serde::{Deserialize, Serialize};
+use coretalk_model::{CpuId, CpuSelection, CpuSet, LossReason, Relation};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -137,7 +139,7 @@ pub struct Stall {
     pub from_ms: Option<u32>,
     /// Affected CPUs; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<CpuSet>,
+    pub cpus: Option<Cpus>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,17 +183,49 @@ fn one() -> f64 {
     1.0
 }
 
+/// CPUs of the machine: numbers, or what [`names::resolve`](super::names::resolve) replaces by numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(into = "CpuSet")]
+pub struct Cpus {
+    pub set: CpuSet,
+    pub names: Option<CpuSelection>,
+}
+
+impl Deref for Cpus {
+    type Target = CpuSet;
+    fn deref(&self) -> &CpuSet {
+        &self.set
+    }
+}
+
+impl From<Cpus> for CpuSet {
+    fn from(cpus: Cpus) -> CpuSet {
+        cpus.set
+    }
+}
+
+impl<'de> Deserialize<'de> for Cpus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cpus, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if let Ok(set) = CpuSet::from_list(&text) {
+            return Ok(Cpus { set, names: None });
+        }
+        let names = CpuSelection::parse(&text).map_err(D::Error::custom)?;
+        Ok(Cpus { names: Some(names), ..Cpus::default() })
+    }
+}
+
 /// The CPUs that the process may use; all by default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allowed {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpuset: Option<CpuSet>,
+    pub cpuset: Option<Cpus>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mask: Option<CpuSet>,
+    pub mask: Option<Cpus>,
     /// CPUs isolated from the scheduler (`isolcpus`): allowed, but not in the inherited mask.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
-    pub isolated: CpuSet,
+    pub isolated: Cpus,
 }
 
 /// Injected failures, for tests of robustness.
@@ -200,20 +234,20 @@ pub struct Allowed {
 pub struct Failures {
     /// CPUs that refuse workers.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
-    pub refuse_pin: CpuSet,
+    pub refuse_pin: Cpus,
     /// Refuses a requested real-time priority or niceness.
     pub refuse_priority: bool,
     /// CPUs on which trials never end by themselves.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
-    pub hang: CpuSet,
+    pub hang: Cpus,
     /// Time after which a hanging trial is given up.
     pub hang_limit_ms: u32,
     /// CPUs whose threads die.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
-    pub die: CpuSet,
+    pub die: Cpus,
     /// CPUs with which the two sides count different numbers of hand-offs.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
-    pub miscount: CpuSet,
+    pub miscount: Cpus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miscount_until_ms: Option<u32>,
     /// Another program keeps the machine busy when the run begins.
@@ -354,12 +388,12 @@ impl Default for Noise {
 impl Default for Failures {
     fn default() -> Failures {
         Failures {
-            refuse_pin: CpuSet::new(),
+            refuse_pin: Cpus::default(),
             refuse_priority: false,
-            hang: CpuSet::new(),
+            hang: Cpus::default(),
             hang_limit_ms: 1000,
-            die: CpuSet::new(),
-            miscount: CpuSet::new(),
+            die: Cpus::default(),
+            miscount: Cpus::default(),
             miscount_until_ms: None,
             busy: false,
             others: 0.0,

@@ -2,7 +2,7 @@
 
 use super::spec::Spec;
 use super::structure::Structure;
-use coretalk_model::{CpuSet, Relation};
+use coretalk_model::Relation;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -181,7 +181,7 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
             return Err(Fault { key: key.to_owned(), problem });
         }
     }
-    if allowed.cpuset.as_ref().is_some_and(CpuSet::is_empty) {
+    if allowed.cpuset.as_ref().is_some_and(|cpuset| cpuset.is_empty()) {
         let problem = "is empty: nothing could be measured".to_owned();
         return Err(Fault { key: "allowance.cpuset".to_owned(), problem });
     }

@@ -1,6 +1,6 @@
 //! [`Placement`]: a name and the CPUs of a piece of work; [`Structure`]: the caches and cores that these share.
 
-use crate::{CpuId, CpuSet, Level, Topology};
+use crate::{CpuId, CpuSelection, CpuSet, Level, Topology};
 
 named! {
     /// A placement derived from the topology and a number of threads.
@@ -47,12 +47,12 @@ impl Preset {
 pub enum PlacementName {
     /// Derived from the topology.
     Preset(Preset),
-    /// A list of CPUs with a name.
+    /// Selected CPUs with a name.
     Listed {
         /// Its name.
         name: String,
-        /// The CPUs by role.
-        cpus: Vec<CpuId>,
+        /// The CPUs, in the order of the roles.
+        cpus: CpuSelection,
     },
 }
 

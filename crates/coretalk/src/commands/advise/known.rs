@@ -2,15 +2,23 @@
 
 use crate::args::options::Global;
 use crate::exit::Failure;
+use crate::resolve::cpus::resolved;
 use crate::resolve::source::Source;
 use crate::run::short;
 use coretalk_model::infer::{Observation, Refusal, levels_changed, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{LintFinding, lint};
-use coretalk_model::{CpuId, CpuLoss, Environment, Matrix, Picos, Topology};
+use coretalk_model::selection::SelectionFacts;
+use coretalk_model::{CpuId, CpuLoss, CpuSelection, CpuSet, Environment, Matrix, Picos, Topology};
 use coretalk_report::advice::Origin;
 
 pub(super) struct Known {
+    /// CPUs of `--cpus`.
+    pub(super) asked: Option<CpuSet>,
+    /// CPUs of `--avoid`.
+    pub(super) avoid: CpuSet,
+    /// The structure on which names of CPUs are resolved.
+    names: Topology,
     pub(super) origin: Origin,
     pub(super) simulated: Option<String>,
     pub(super) unit: &'static str,
@@ -31,12 +39,15 @@ impl Known {
     ) -> Result<(Known, Option<Environment>), Failure> {
         let measured = short::measure(global, "advise", 2)?;
         let result = measured.result.map_err(Failure::Environment)?;
-        let reported = reported.unwrap_or(measured.topology);
-        let known = Known::of_result(Origin::Measurement, Some(&result), &measured.environment, reported)?;
+        let names = measured.topology;
+        let reported = reported.unwrap_or_else(|| names.clone());
+        let known =
+            Known::of_result(Origin::Measurement, Some(&result), &measured.environment, names, reported)?;
         // Threads cannot be placed on offline CPUs, even if these were measured before.
         let stayed = |cpu: &CpuId| measured.departed.iter().all(|departure| departure.cpu != *cpu);
         let stayed: Vec<CpuId> = known.observed.cpus().iter().copied().filter(stayed).collect();
         let known = Known {
+            asked: global.cpus.is_some().then(|| measured.cpus.into_iter().collect()),
             observed: known.observed.in_order(&stayed),
             departed: measured.departed,
             spent: measured.took,
@@ -46,16 +57,19 @@ impl Known {
     }
 
     pub(super) fn of_source(
+        global: &Global,
         source: Source,
         reported: Option<Topology>,
     ) -> Result<(Known, Option<Environment>), Failure> {
         let name = source.name();
-        match source {
+        let (mut known, environment) = match source {
             Source::Run(report, _) => {
-                let reported = reported.unwrap_or(report.topology);
+                let names = report.topology;
+                let reported = reported.unwrap_or_else(|| names.clone());
                 let result = report.latency.as_ref().map(|latency| &latency.result);
-                let known = Known::of_result(Origin::Run(name), result, &report.environment, reported)?;
-                Ok((known, Some(report.environment)))
+                let known =
+                    Known::of_result(Origin::Run(name), result, &report.environment, names, reported)?;
+                (known, Some(report.environment))
             }
             Source::File(matrices, path) => {
                 let Some(imported) = matrices.into_iter().next() else {
@@ -63,7 +77,11 @@ impl Known {
                 };
                 let unit = imported.unit.name();
                 let doubts = lint(&imported);
+                let flat = || Topology::flat(imported.matrix.cpus().iter().copied().collect());
                 let known = Known {
+                    asked: None,
+                    avoid: CpuSet::new(),
+                    names: imported.reported.clone().or_else(|| reported.clone()).unwrap_or_else(flat),
                     doubts,
                     execution: Vec::new(),
                     origin: Origin::File(name, imported.format.name().to_owned()),
@@ -75,15 +93,39 @@ impl Known {
                     departed: Vec::new(),
                     spent: Picos::ZERO,
                 };
-                Ok((known, None))
+                (known, None)
             }
-        }
+        };
+        let resolve = |cpus| known.selected("--cpus", cpus, environment.as_ref());
+        known.asked = global.cpus.as_ref().map(resolve).transpose()?;
+        Ok((known, environment))
+    }
+
+    /// Resolves a selection among the CPUs with latencies.
+    pub(super) fn selected(
+        &self,
+        option: &str,
+        selection: &CpuSelection,
+        environment: Option<&Environment>,
+    ) -> Result<CpuSet, Failure> {
+        let departed = self.departed.iter().map(|departure| departure.cpu);
+        let cpus: CpuSet = self.observed.cpus().iter().copied().chain(departed).collect();
+        let isolated = environment.map_or_else(CpuSet::new, |environment| environment.isolated.clone());
+        let facts = SelectionFacts {
+            topology: &self.names,
+            allowed: &cpus,
+            usual: &cpus,
+            isolated: &isolated,
+            cpu_use: environment.and_then(|environment| environment.cpu_use.as_ref()),
+        };
+        Ok(resolved(option, selection, &facts)?.cpus.into_iter().collect())
     }
 
     fn of_result(
         origin: Origin,
         result: Option<&LatencyResult>,
         environment: &Environment,
+        names: Topology,
         reported: Topology,
     ) -> Result<Known, Failure> {
         let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
@@ -93,6 +135,9 @@ impl Known {
         };
         let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
         Ok(Known {
+            asked: None,
+            avoid: CpuSet::new(),
+            names,
             execution: result.execution.clone(),
             doubts: Vec::new(),
             origin,

@@ -3,15 +3,15 @@
 
 use crate::args::options::Global;
 use crate::exit::Failure;
-use crate::resolve::cpus::cpus_and_pairs;
-use crate::resolve::placement::placement;
+use crate::resolve::cpus::{Chosen, cpus_and_pairs};
+use crate::resolve::placement::listed;
 use crate::resolve::{machine, output};
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::Work;
 use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
 use coretalk_model::advise::Claim;
-use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
+use coretalk_model::place::{BUDGET, PlaceSettings, Workload};
 use coretalk_model::run::{PlaceReport, RunSettings};
 use coretalk_model::{CpuLoss, Environment, Picos};
 use coretalk_report::advice::ProofView;
@@ -25,6 +25,7 @@ use coretalk_report::blocks::value::Sentence;
 /// The machine differs, lacks a CPU, or fails; or the command was interrupted.
 pub fn prove(
     global: &Global,
+    wanted: &Chosen,
     claim: &Claim,
     measured_on: Option<&Environment>,
     spent: Picos,
@@ -40,12 +41,10 @@ pub fn prove(
     if let Some(refusal) = machine.refuses(&work[0]) {
         return Ok(ProofView::NotRun(Sentence::name(&refusal)));
     }
-    let (chosen, _) = cpus_and_pairs(&*machine, global, None, 1)?;
+    let (chosen, _) = cpus_and_pairs(&*machine, wanted, None, 1)?;
     let threads = claim.arms[0].cpus.len();
-    let placements = claim.arms.iter().map(|arm| {
-        let asked = PlacementName::Listed { name: arm.name(), cpus: arm.cpus.clone() };
-        placement(&*machine, global, &chosen, &asked, threads)
-    });
+    let placements =
+        claim.arms.iter().map(|arm| listed(&*machine, wanted, &chosen, &arm.name(), arm.cpus.clone()));
     let placements = placements.collect::<Result<Vec<_>, Failure>>()?;
     let budget = global.budget.unwrap_or(BUDGET).saturating_sub(spent);
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[workload], threads, placements, seed) };

@@ -27,7 +27,7 @@ pub fn act(invocation: &Invocation, run: &str, stop: &Stop) -> Result<ExitCode, 
         )));
     };
     let mut machine = found.machine(invocation)?;
-    let requested = again(&*machine, &found.header.command, found.header.seed, &was)?;
+    let requested = again(&mut *machine, &found.header.command, found.header.seed, &was)?;
     if found.needs_nothing(invocation, was.budget)? {
         return Ok(ExitCode::Done);
     }
@@ -42,7 +42,7 @@ pub fn act(invocation: &Invocation, run: &str, stop: &Stop) -> Result<ExitCode, 
 
 /// Parses the command line of the run again and checks that it still means the same.
 fn again(
-    machine: &dyn Machine,
+    machine: &mut dyn Machine,
     words: &[String],
     seed: u64,
     was: &PlaceSettings,

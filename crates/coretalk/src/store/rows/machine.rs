@@ -2,6 +2,7 @@
 
 use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
+use coretalk_model::selection::CpuUse;
 use coretalk_model::topology::{Beside, CacheSize, MemoryNode, Same};
 use coretalk_model::{
     ClockFacts, CoreClass, CpuId, CpuSet, DoctorFinding, Domain, Environment, Level, Topology, Verdict,
@@ -40,6 +41,7 @@ struct EnvironmentRow {
     #[serde(flatten, with = "ClockRow")]
     clock: ClockFacts,
     isolated: CpuSet,
+    cpu_use: Option<CpuUse>,
     load_1min: Option<f64>,
     others_share: Option<f64>,
     /// Stored in the decisions, because it is known only after the measurement.

@@ -2,6 +2,7 @@
 
 use crate::host::root::SystemRoot;
 use coretalk_model::cpu::MAX_CPU;
+use coretalk_model::selection::CpuUse;
 use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
@@ -64,6 +65,13 @@ impl CpuTimes {
     /// stolen time count as idle, since nothing in this system uses the CPU then.
     pub fn busy_fraction(&self, cpus: &CpuSet) -> Option<f64> {
         self.fraction(cpus, |times| times.user + times.nice + times.system + times.irq + times.softirq)
+    }
+
+    /// Share of its time that each CPU was not idle, 0 to 1; stolen time counts as busy. Without CPUs that spent no time.
+    pub fn use_of_each(&self) -> CpuUse {
+        let share = |times: &Times| 1.0 - (times.idle + times.iowait) as f64 / times.total() as f64;
+        let known = self.of.iter().filter(|(_, times)| times.total() > 0);
+        known.map(|(&cpu, times)| (cpu, share(times))).collect()
     }
 
     /// Milliseconds used by programs on these CPUs, in steps of 10; `None` if a CPU is unknown.
@@ -165,6 +173,15 @@ mod tests {
         assert_eq!(spent.steal_fraction(&cpus("0")), Some(0.07));
         assert_eq!(spent.busy_fraction(&cpus("0")), Some(0.13));
         assert_eq!(spent.busy_fraction(&cpus("0-1")), Some(0.065));
+        // Of 100 jiffies, 80 idle; iowait went backwards. CPU 1 was idle throughout.
+        assert_eq!(
+            spent
+                .use_of_each()
+                .into_iter()
+                .map(|(cpu, share)| (cpu.0, (share * 100.0).round()))
+                .collect::<Vec<_>>(),
+            [(0, 20.0), (1, 0.0)]
+        );
     }
 
     #[test]

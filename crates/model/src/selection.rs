@@ -1,0 +1,534 @@
+//! [`CpuSelection`]: CPUs as users write them, by number or by what they belong to.
+
+use crate::cpu::{CpuSetError, MAX_CPU};
+use crate::topology::Same;
+use crate::{CpuId, CpuSet, Level, Topology, excerpt};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::iter::Peekable;
+
+/// Share of its time, 0 to 1, that each CPU was not idle during a sample.
+pub type CpuUse = BTreeMap<CpuId, f64>;
+
+/// Share above which a CPU is not quiet: with the kernel's clock of 10 ms, one tick in 300 ms is none.
+pub const QUIET_SHARE: f64 = 0.05;
+
+/// A selection of CPUs: numbers, names and masks, joined by commas; `!` excludes from the whole selection.
+///
+/// ```
+/// # use coretalk_model::CpuSelection;
+/// assert!(CpuSelection::parse("package:0,!core:0").is_ok());
+/// assert!(CpuSelection::parse("0-3,2").unwrap_err().to_string().contains("CPU 2 is listed twice"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuSelection {
+    terms: Vec<Term>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    is_excluded: bool,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    /// By number or mask.
+    Listed(CpuSet),
+    /// Groups of a level with these numbers.
+    Groups(Level, CpuSet),
+    Fastest,
+    Slowest,
+    Isolated,
+    Quiet(u32),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Listed(cpus) => cpus.fmt(f),
+            What::Groups(level, numbers) => write!(f, "{level}:{numbers}"),
+            What::Fastest => f.write_str("p-cores"),
+            What::Slowest => f.write_str("e-cores"),
+            What::Isolated => f.write_str("isolated"),
+            What::Quiet(count) => write!(f, "quiet:{count}"),
+        }
+    }
+}
+
+/// Why a selection cannot be read or resolved: a clause that follows the name of the option and a colon.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
+pub enum SelectionError {
+    /// Follows "failed to".
+    #[error(transparent)]
+    List(#[from] CpuSetError),
+    #[error("CPU {cpu} is listed twice; list each CPU once")]
+    Twice { cpu: CpuId },
+    #[error("it lists no CPU (expected for example `0-3,8`)")]
+    Empty,
+    #[error(
+        "`{part}` names no CPUs (expected for example `0-3,8`, `0xff00`, `l3:0`, `core:0-3`, `node:1`, `package:0`, \
+         `p-cores`, `e-cores`, `isolated`, `quiet:2`, or `!core:0` to exclude)"
+    )]
+    Unknown { part: String },
+    #[error(
+        "`{part}` is no mask (expected for example `0xff00`, or groups of 32 bits, each after the first with 8 digits: \
+         `0x1,0x00000000`)"
+    )]
+    Mask { part: String },
+    #[error("there is no {level}:{number}; this machine has {}", groups_words(*level, known))]
+    NoGroup { level: Level, number: CpuId, known: CpuSet },
+    #[error("`{level}:{number}` names nothing here: no {level} is reported; see `coretalk topology`")]
+    NoLevel { level: Level, number: CpuId },
+    #[error("`{level}:{number}` is the number of {groups} groups here; list their CPUs")]
+    Ambiguous { level: Level, number: CpuId, groups: usize },
+    #[error("`{name}` names nothing here: only one kind of core is reported")]
+    OneKind { name: String },
+    #[error("`isolated` names nothing here: no CPU is isolated")]
+    NoneIsolated,
+    #[error("`{name}` is {}, but this process may use only {}", cpus.named(), allowed.named())]
+    NotAllowed { name: String, cpus: CpuSet, allowed: CpuSet },
+    #[error("CPU {cpu}, to be excluded, is not among those online: {online}")]
+    NotOnline { cpu: CpuId, online: CpuSet },
+    #[error("`quiet:{count}` needs more CPUs than the {known} to choose from")]
+    TooFew { count: u32, known: usize },
+    #[error("`quiet:{count}` is not possible: it is not known how busy the CPUs are")]
+    NoUse { count: u32 },
+    #[error("no CPU is left: it excludes all that it selects")]
+    Nothing,
+}
+
+fn groups_words(level: Level, known: &CpuSet) -> String {
+    const MAX_NAMED: usize = 8;
+    let name = |number: CpuId| format!("{level}:{number}");
+    if let (Some(first), Some(last), 3..) = (known.first(), known.last(), known.len())
+        && last.index() - first.index() < known.len()
+    {
+        return format!("{} to {}", name(first), name(last));
+    }
+    let mut names: Vec<String> = known.iter().take(MAX_NAMED).map(name).collect();
+    names.extend((known.len() > MAX_NAMED).then(|| format!("{} more", known.len() - MAX_NAMED)));
+    match names.split_last() {
+        Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// What a selection can refer to.
+#[derive(Debug, Clone, Copy)]
+pub struct SelectionFacts<'a> {
+    /// The machine.
+    pub topology: &'a Topology,
+    /// CPUs to which names are limited; numbers are not.
+    pub allowed: &'a CpuSet,
+    /// CPUs used without a selection: those among which quiet ones are chosen, and from which exclusions alone exclude.
+    pub usual: &'a CpuSet,
+    /// CPUs isolated from the scheduler.
+    pub isolated: &'a CpuSet,
+    /// A sample, if there is one.
+    pub cpu_use: Option<&'a CpuUse>,
+}
+
+/// A resolved selection.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SelectedCpus {
+    /// The CPUs, each once: in the order of the selection, those of one name by number.
+    pub cpus: Vec<CpuId>,
+    /// CPUs selected as quiet that are not, with the largest busy share of a CPU of their core.
+    pub busy: Vec<(CpuId, f64)>,
+}
+
+impl CpuSelection {
+    /// Names that are not groups of a [`Level`], for completion.
+    pub const NAMES: [&'static str; 4] = ["p-cores", "e-cores", "isolated", "quiet:1"];
+
+    /// The quietest CPUs.
+    pub fn quiet(count: u32) -> CpuSelection {
+        CpuSelection { terms: vec![Term { is_excluded: false, what: What::Quiet(count) }] }
+    }
+
+    /// Parses a selection.
+    ///
+    /// # Errors
+    /// [`SelectionError`]: a part that is none, or a CPU listed twice by number, where another was probably meant.
+    pub fn parse(text: &str) -> Result<CpuSelection, SelectionError> {
+        if text.trim().is_empty() {
+            return Err(SelectionError::Empty);
+        }
+        let mut parts = text.trim().split(',').map(str::trim).peekable();
+        let (mut terms, mut seen, mut twice) = (Vec::new(), CpuSet::new(), None);
+        while let Some(part) = parts.next() {
+            let (is_excluded, name) =
+                part.strip_prefix('!').map_or((false, part), |name| (true, name.trim()));
+            let what = if let Some(digits) = name.strip_prefix("0x") {
+                What::Listed(mask(name, digits, &mut parts)?)
+            } else if name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+                named(name).ok_or_else(|| SelectionError::Unknown { part: excerpt(name) })?
+            } else if name.is_empty() {
+                // Alone it is the empty list.
+                return Err(CpuSetError::Syntax { part: String::new() }.into());
+            } else {
+                let cpus = CpuSet::from_list(name)?;
+                if !is_excluded {
+                    twice = twice.or(cpus.intersection(&seen).first());
+                    seen = seen.union(&cpus);
+                }
+                What::Listed(cpus)
+            };
+            terms.push(Term { is_excluded, what });
+        }
+        twice.map_or(Ok(CpuSelection { terms }), |cpu| Err(SelectionError::Twice { cpu }))
+    }
+
+    /// Whether resolving needs a sample of how busy the CPUs are.
+    pub fn needs_use(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term.what, What::Quiet(_)))
+    }
+
+    /// The CPUs on a machine.
+    ///
+    /// # Errors
+    /// [`SelectionError`]: a name that means nothing there, or no CPU is left.
+    pub fn resolve(&self, facts: &SelectionFacts<'_>) -> Result<SelectedCpus, SelectionError> {
+        let (out, within): (Vec<&Term>, Vec<&Term>) = self.terms.iter().partition(|term| term.is_excluded);
+        let mut taken = CpuSet::new();
+        for Term { what, .. } in &out {
+            let cpus = what.cpus(facts.usual, facts)?;
+            let online = facts.topology.cpus();
+            if let (What::Listed(_), Some(cpu)) = (what, cpus.difference(online).first()) {
+                return Err(SelectionError::NotOnline { cpu, online: online.clone() });
+            }
+            taken = taken.union(&cpus);
+        }
+        let among = facts.usual.difference(&taken);
+        let mut selected = SelectedCpus::default();
+        selected.cpus.extend(among.iter().filter(|_| within.is_empty()));
+        for Term { what, .. } in within {
+            let mut cpus = what.cpus(&among, facts)?;
+            if !matches!(what, What::Listed(_)) {
+                let usable = cpus.intersection(facts.allowed);
+                if usable.is_empty() {
+                    let (name, allowed) = (what.to_string(), facts.allowed.clone());
+                    return Err(SelectionError::NotAllowed { name, cpus, allowed });
+                }
+                cpus = usable;
+            }
+            if let (What::Quiet(_), Some(cpu_use)) = (what, facts.cpu_use) {
+                let shares = cpus.iter().map(|cpu| (cpu, busy_share(facts.topology, cpu_use, cpu)));
+                selected.busy.extend(shares.filter(|(_, share)| *share > QUIET_SHARE));
+            }
+            selected.cpus.extend(cpus.iter().filter(|cpu| taken.insert(*cpu)));
+        }
+        if selected.cpus.is_empty() { Err(SelectionError::Nothing) } else { Ok(selected) }
+    }
+}
+
+impl What {
+    /// The CPUs, allowed or not; quiet ones are chosen among `among`.
+    fn cpus(&self, among: &CpuSet, facts: &SelectionFacts<'_>) -> Result<CpuSet, SelectionError> {
+        let topology = facts.topology;
+        match self {
+            What::Listed(cpus) => Ok(cpus.clone()),
+            What::Groups(level, numbers) => groups(topology, *level, numbers),
+            What::Fastest | What::Slowest => {
+                let classes = topology.classes();
+                let [slowest, .., fastest] = classes[..] else {
+                    return Err(SelectionError::OneKind { name: self.to_string() });
+                };
+                let class = Some(if *self == What::Fastest { fastest } else { slowest });
+                Ok(topology.cpus().iter().filter(|&cpu| topology.class_of(cpu) == class).collect())
+            }
+            What::Isolated if facts.isolated.is_empty() => Err(SelectionError::NoneIsolated),
+            What::Isolated => Ok(facts.isolated.clone()),
+            &What::Quiet(count) => {
+                let cpu_use = facts.cpu_use.ok_or(SelectionError::NoUse { count })?;
+                quietest(topology, cpu_use, among, count)
+            }
+        }
+    }
+}
+
+/// The groups with these numbers: those of the system, or, where it numbers none of a level, by lowest CPU.
+fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet, SelectionError> {
+    let found = topology.level(level);
+    let is_whole = topology.beside().is_some_and(|beside| beside.same.get(&level) == Some(&Same::Machine));
+    let known: Vec<(u32, &CpuSet)> = match found.iter().any(|group| group.os_id.is_some()) {
+        true => found.iter().filter_map(|group| Some((group.os_id?, &group.cpus))).collect(),
+        false if found.is_empty() && is_whole => vec![(0, topology.cpus())],
+        false => (0..).zip(&found).map(|(number, group)| (number, &group.cpus)).collect(),
+    };
+    let mut cpus = CpuSet::new();
+    for number in numbers.iter() {
+        let mut those = known.iter().filter(|(known, _)| *known == number.0);
+        match (those.next(), those.count()) {
+            (Some((_, group)), 0) => cpus = cpus.union(group),
+            (Some(_), more) => return Err(SelectionError::Ambiguous { level, number, groups: 1 + more }),
+            (None, _) if known.is_empty() => return Err(SelectionError::NoLevel { level, number }),
+            (None, _) => {
+                let known = known.iter().map(|(known, _)| CpuId(*known)).collect();
+                return Err(SelectionError::NoGroup { level, number, known });
+            }
+        }
+    }
+    Ok(cpus)
+}
+
+/// The quietest CPUs. A core is as busy as its busiest thread, and the second thread of a core is taken only when no
+/// other core is quiet, because a program on the first keeps it busy.
+fn quietest(
+    topology: &Topology,
+    cpu_use: &CpuUse,
+    among: &CpuSet,
+    count: u32,
+) -> Result<CpuSet, SelectionError> {
+    let mut known: Vec<CpuId> = among.iter().filter(|cpu| cpu_use.contains_key(cpu)).collect();
+    if known.len() < count as usize {
+        return Err(SelectionError::TooFew { count, known: known.len() });
+    }
+    known.sort_by_cached_key(|&cpu| {
+        let share = busy_share(topology, cpu_use, cpu);
+        let is_busy = share > QUIET_SHARE;
+        let before =
+            topology.siblings(cpu).intersection(among).iter().take_while(|&other| other < cpu).count();
+        // Shares in steps of 0.1 %, below what a sample can tell.
+        (is_busy, if is_busy { 0 } else { before }, (share * 1e3) as u32, cpu)
+    });
+    Ok(known.into_iter().take(count as usize).collect())
+}
+
+fn busy_share(topology: &Topology, cpu_use: &CpuUse, cpu: CpuId) -> f64 {
+    topology.siblings(cpu).iter().filter_map(|cpu| cpu_use.get(&cpu)).copied().fold(0.0, f64::max)
+}
+
+fn named(name: &str) -> Option<What> {
+    match name {
+        "p-cores" => return Some(What::Fastest),
+        "e-cores" => return Some(What::Slowest),
+        "isolated" => return Some(What::Isolated),
+        _ => {}
+    }
+    let (of, number) = name.split_once(':')?;
+    if of == "quiet" {
+        return number.parse().ok().filter(|&count| count > 0).map(What::Quiet);
+    }
+    let numbers = CpuSet::from_list(number).ok().filter(|numbers| !numbers.is_empty())?;
+    Level::named(of).map(|level| What::Groups(level, numbers))
+}
+
+/// A mask as `taskset` takes it and hwloc prints it: one number of any length, or comma-separated groups of 32 bits, of
+/// which all but the first have 8 digits, with or without `0x`. hwloc leaves empty groups out, except the last: `0x0`.
+fn mask<'a>(
+    name: &str,
+    digits: &str,
+    parts: &mut Peekable<impl Iterator<Item = &'a str>>,
+) -> Result<CpuSet, SelectionError> {
+    let wrong = |part: &str| Err(SelectionError::Mask { part: excerpt(part) });
+    let is_hex = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let group = |part: &'a str| part.strip_prefix("0x").unwrap_or(part);
+    let (mut all, mut last) = (digits.to_owned(), name);
+    while let Some(part) = parts
+        .next_if(|&part| part.is_empty() || part == "0x0" || group(part).len() == 8 && is_hex(group(part)))
+    {
+        all.push_str(&format!("{:0>8}", group(part)));
+        last = part;
+    }
+    match parts.peek() {
+        // Two masks side by side could be groups as well as a union.
+        Some(next) if next.starts_with("0x") => return wrong(next),
+        _ if digits.is_empty() || !is_hex(digits) || last.is_empty() => return wrong(name),
+        _ if all.len() > digits.len() && digits.len() > 8 => return wrong(name),
+        _ => {}
+    }
+    let digit = |digit: u8| u64::from(char::from(digit).to_digit(16).unwrap_or(0));
+    let word = |digits: &[u8]| digits.iter().fold(0, |word, &next| word << 4 | digit(next));
+    let cpus = CpuSet::from_words(all.as_bytes().rchunks(16).map(word).collect());
+    match cpus.last() {
+        Some(CpuId(id)) if id > MAX_CPU => Err(CpuSetError::TooHigh { id: id.into() }.into()),
+        _ => Ok(cpus),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::topology;
+    use crate::{CoreClass, Domain};
+    use proptest::prelude::*;
+
+    /// Two packages of two L3 of two cores with two threads, siblings i and i + 8; numbered by the system except L3.
+    fn server() -> Topology {
+        let numbered = |level, of: fn(u32) -> u32, count| {
+            (0..count).map(move |id| Domain {
+                level,
+                cpus: (0..16).filter(|cpu| of(*cpu) == id).map(CpuId).collect(),
+                os_id: Some(id * 2),
+            })
+        };
+        let l3 = |id: u32| Domain {
+            level: Level::L3,
+            cpus: [0, 1, 8, 9].map(|cpu| CpuId(cpu + 2 * id)).into_iter().collect(),
+            os_id: None,
+        };
+        let domains = numbered(Level::Core, |cpu| cpu % 8, 8).chain((0..4).map(l3));
+        let domains = domains.chain(numbered(Level::Package, |cpu| cpu % 8 / 4, 2)).collect();
+        let class = |cpu: u32| CoreClass { rank: u32::from(cpu % 8 < 2), name: "a kind".into() };
+        Topology::new("0-15".parse().unwrap(), domains, (0..16).map(|cpu| (CpuId(cpu), class(cpu))).collect())
+    }
+
+    fn resolved_on(
+        topology: &Topology,
+        cpu_use: Option<&CpuUse>,
+        text: &str,
+    ) -> Result<SelectedCpus, SelectionError> {
+        let (allowed, isolated) = ("0-13".parse().unwrap(), "6-7".parse().unwrap());
+        let usual = CpuSet::difference(&allowed, &isolated);
+        let facts =
+            SelectionFacts { topology, allowed: &allowed, usual: &usual, isolated: &isolated, cpu_use };
+        CpuSelection::parse(text)?.resolve(&facts)
+    }
+
+    fn on_server(text: &str) -> String {
+        let idle = (0..16).map(|cpu| (CpuId(cpu), 0.0)).collect();
+        match resolved_on(&server(), Some(&idle), text) {
+            Ok(selected) => selected.cpus.iter().map(CpuId::to_string).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn selections_name_cpus_in_their_order() {
+        for (text, cpus) in [
+            ("3,0-1,8-10/2", "3 0 1 8 10"),
+            ("l3:1", "2 3 10 11"),
+            ("core:2,0", "1 9 0"),
+            ("core:0-2/2", "0 1 8 9"),
+            ("package:2,!core:8", "5 6 7 13"),
+            ("!core:8, package:2", "5 6 7 13"),
+            ("l3:0,l3:0,1", "0 1 8 9"),
+            ("p-cores,!0", "1 8 9"),
+            ("e-cores,!package:2", "2 3 10 11"),
+            ("isolated", "6 7"),
+            ("!l3:0,!l3:1", "4 5 12 13"),
+            ("0xff00,!0xc000", "8 9 10 11 12 13"),
+            ("quiet:3", "0 1 2"),
+            // A second thread comes after the first of every core, and after what is excluded.
+            ("quiet:7,!core:0", "1 2 3 4 5 9 10"),
+            ("99,0x1", "99 0"),
+        ] {
+            assert_eq!(on_server(text), cpus, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_is_told() {
+        for (text, part) in [
+            ("", "it lists no CPU"),
+            ("l3:", "`l3:` names no CPUs (expected for example `0-3,8`"),
+            ("l3:x", "`l3:x` names no CPUs"),
+            ("L3:0", "`L3:0` names no CPUs"),
+            ("quiet:0", "`quiet:0` names no CPUs"),
+            ("quiet:1-2", "`quiet:1-2` names no CPUs"),
+            ("quiet:99999", "`quiet:99999` needs more CPUs than the 12 to choose from"),
+            ("!", "read `` as a CPU number"),
+            ("!!0", "read `!0` as a CPU number"),
+            ("0,,1", "read `` as a CPU number"),
+            ("0xzz", "`0xzz` is no mask"),
+            ("0x", "`0x` is no mask"),
+            ("0x0", "no CPU is left"),
+            ("package:0,!package:0", "no CPU is left"),
+            ("l3:7", "there is no l3:7; this machine has l3:0 to l3:3"),
+            ("package:1", "there is no package:1; this machine has package:0 and package:2"),
+            ("core:1", "has core:0, core:2, core:4, core:6, core:8, core:10, core:12 and core:14"),
+            ("die:0", "`die:0` names nothing here: no die is reported"),
+            ("0-2,!14-16", "CPU 16, to be excluded, is not among those online: 0-15"),
+            ("core:14,!7", "no CPU is left"),
+            ("4-1", "ends before it starts"),
+            ("0x1ffffffff,0x00000000", "`0x1ffffffff` is no mask"),
+            ("0xf,0xf0", "`0xf0` is no mask"),
+            ("0xf,", "`0xf` is no mask"),
+        ] {
+            let refused = on_server(text);
+            assert!(refused.contains(part), "{text}: {refused}");
+        }
+        let flat = Topology::flat("0-13".parse().unwrap());
+        let refused = |text: &str| resolved_on(&flat, None, text).unwrap_err().to_string();
+        assert!(refused("p-cores").contains("only one kind of core"));
+        assert!(refused("quiet:1").contains("not known how busy"));
+        let twice = |cpus: &str, os_id| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id };
+        let cores = vec![twice("0", Some(3)), twice("1", Some(3)), twice("15", Some(4))];
+        let cores = Topology::new("0-15".parse().unwrap(), cores, BTreeMap::new());
+        let refused = |text: &str| resolved_on(&cores, None, text).unwrap_err().to_string();
+        assert_eq!(refused("core:3"), "`core:3` is the number of 2 groups here; list their CPUs");
+        assert_eq!(refused("core:4"), "`core:4` is CPU 15, but this process may use only CPUs 0-13");
+    }
+
+    #[test]
+    fn masks_are_read_as_tools_print_them() {
+        for (text, cpus) in [
+            ("0xff00", "8-15"),
+            ("0x10000000000000001", "0,64"),
+            // hwloc, with and without an empty group.
+            ("0x00000001,0x80000000", "31,32"),
+            ("0x00000001,,0x00000001", "0,64"),
+            ("0x00000003,0x0", "32,33"),
+            // The kernel prints groups without 0x.
+            ("0xff,00000001", "0,32-39"),
+        ] {
+            let CpuSelection { terms } = CpuSelection::parse(text).unwrap();
+            assert_eq!(
+                terms,
+                [Term { is_excluded: false, what: What::Listed(cpus.parse().unwrap()) }],
+                "{text}"
+            );
+        }
+        assert!(CpuSelection::parse(&format!("0x1{}", "0".repeat(1 << 18))).is_err());
+    }
+
+    #[test]
+    fn the_quietest_have_quiet_cores_of_their_own() {
+        let topology = topology("0-7", &[(Level::Core, &["0,4", "1,5", "2,6", "3,7"])]);
+        let shares = [0.04, 0.0, 0.0, 0.3, 0.0, 0.0, 0.9, 0.2];
+        let cpu_use: CpuUse = (0..).map(CpuId).zip(shares).collect();
+        let quiet =
+            |count: u32| resolved_on(&topology, Some(&cpu_use), &format!("quiet:{count},!7")).unwrap();
+        // CPU 2 is idle, but the other thread of its core is not; no core is as busy as that one.
+        for (count, cpus, busy) in [(2, "0,1", &[][..]), (4, "0-1,4-5", &[]), (5, "0-1,3-5", &[(3, 0.3)])] {
+            let selected = quiet(count);
+            assert_eq!(selected.cpus.into_iter().collect::<CpuSet>(), cpus.parse().unwrap());
+            let busy: Vec<(CpuId, f64)> = busy.iter().map(|&(cpu, share)| (CpuId(cpu), share)).collect();
+            assert_eq!(selected.busy, busy);
+        }
+    }
+
+    /// Lists of numbers as they were read before there were names.
+    fn numbers(text: &str) -> Result<Vec<CpuId>, String> {
+        CpuSet::from_list(text).map_err(|error| error.to_string())?;
+        let (mut cpus, mut seen) = (Vec::new(), CpuSet::new());
+        for cpu in
+            text.split(',').flat_map(|part| CpuSet::from_list(part).unwrap().iter().collect::<Vec<_>>())
+        {
+            if !seen.insert(cpu) {
+                return Err(format!("CPU {cpu} is listed twice; list each CPU once"));
+            }
+            cpus.push(cpu);
+        }
+        if cpus.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(cpus) }
+    }
+
+    proptest! {
+        #[test]
+        fn lists_of_numbers_mean_what_they_meant(text in "[-0-9]{0,3}[0-9,/ +-]{0,9}") {
+            let all: CpuSet = "0-4095".parse().unwrap();
+            let facts = SelectionFacts { topology: &server(), allowed: &all, usual: &all, isolated: &all, cpu_use: None };
+            let read = CpuSelection::parse(&text).map(|list| list.resolve(&facts).unwrap().cpus);
+            prop_assert_eq!(read.map_err(|error| error.to_string()), numbers(&text));
+        }
+
+        #[test]
+        fn no_text_panics(parts in proptest::collection::vec("!?(0x)?[0-9a-f,:]{0,9}|!?(l3|core|quiet|die|node|p-cores|isolated):?[-0-9/]{0,5}|.{0,5}", 0..4)) {
+            let text = on_server(&parts.join(","));
+            prop_assert!(!text.is_empty());
+        }
+    }
+}
