@@ -5,7 +5,7 @@ use crate::stage::{Guard, Halt};
 use std::time::Duration;
 
 /// Maximum sleep of a blocked end before it checks its guard: costs nothing, and ends an abandoned wait soon.
-pub const NAP: Duration = Duration::from_millis(100);
+pub const GUARD_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.
 pub type Ends<S, M> = (<S as Implementation>::Sender<M>, <S as Implementation>::Receiver<M>);

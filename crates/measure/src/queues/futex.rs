@@ -24,9 +24,9 @@ impl Futex {
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 impl Futex {
-    /// Sleeps while the word is `expected`, until woken, for at most a [nap](super::ends::NAP). May return early.
+    /// Sleeps while the word is `expected`, until woken, for at most a [guard interval](super::ends::GUARD_INTERVAL). May return early.
     pub fn wait(&self, expected: u32) {
-        crate::host::futex::wait(&self.word, expected, Some(super::ends::NAP));
+        crate::host::futex::wait(&self.word, expected, Some(super::ends::GUARD_INTERVAL));
     }
 
     /// Wakes one sleeping thread, if any.
@@ -55,13 +55,13 @@ mod model {
     }
 
     impl Futex {
-        /// Sleeps while the word is `expected`, until woken, for at most a [nap](super::super::ends::NAP) (without
+        /// Sleeps while the word is `expected`, until woken, for at most a [guard interval](super::super::ends::GUARD_INTERVAL) (without
         /// limit in loom, which has no time). May return early.
         pub fn wait(&self, expected: u32) {
             let Ok(lock) = self.bed.lock.lock() else { return };
             // Relaxed: a thread that changed the word wakes under the same lock, which orders the two.
             if self.word.load(Relaxed) == expected {
-                drop(self.bed.woken.wait_timeout(lock, super::super::ends::NAP));
+                drop(self.bed.woken.wait_timeout(lock, super::super::ends::GUARD_INTERVAL));
             }
         }
 

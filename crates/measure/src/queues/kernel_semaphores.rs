@@ -1,7 +1,7 @@
 //! Semaphores of the system: [`Eventfd`], with a system call per permit given or taken, and the C library's [`SemT`].
 
 use super::bounded::Permits;
-use super::ends::NAP;
+use super::ends::GUARD_INTERVAL;
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -77,7 +77,7 @@ impl Permits for SemT {
         if unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut until) } != 0 {
             return false;
         }
-        until.tv_nsec += NAP.subsec_nanos() as libc::c_long;
+        until.tv_nsec += GUARD_INTERVAL.subsec_nanos() as libc::c_long;
         if until.tv_nsec >= 1_000_000_000 {
             until.tv_sec += 1;
             until.tv_nsec -= 1_000_000_000;

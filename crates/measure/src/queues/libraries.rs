@@ -1,10 +1,10 @@
 //! Queues of the standard library and of other crates, used as their authors intended and without additions.
 //!
-//! Waits with a time limit are used where the library offers them, limited to a [nap](super::ends::NAP), so that the
+//! Waits with a time limit are used where the library offers them, limited to a [guard interval](super::ends::GUARD_INTERVAL), so that the
 //! guard is checked; elsewhere dropping the other end wakes the sleeper. The versions are those of the lock file.
 
 use super::ends::{
-    Ends, Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    Ends, GUARD_INTERVAL, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::memory;
 use super::message::Message;
@@ -91,7 +91,7 @@ macro_rules! receiver {
 
             fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
                 loop {
-                    match self.recv_timeout(NAP) {
+                    match self.recv_timeout(GUARD_INTERVAL) {
                         Ok(message) => return Ok(Some(message)),
                         Err($library::RecvTimeoutError::Disconnected) => return Ok(None),
                         Err($library::RecvTimeoutError::Timeout) => guard.check()?,
@@ -125,7 +125,7 @@ macro_rules! channel {
             fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
                 let mut message = message;
                 loop {
-                    match self.send_timeout(message, NAP) {
+                    match self.send_timeout(message, GUARD_INTERVAL) {
                         Ok(()) => return Ok(()),
                         Err($library::SendTimeoutError::Disconnected(_)) => {
                             return Err(Leave::Halted(Halt::Partner));

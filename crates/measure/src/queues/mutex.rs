@@ -1,6 +1,8 @@
 //! [`Locked`]: a queue with a mutex and two condition variables, the textbook design.
 
-use super::ends::{Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{
+    GUARD_INTERVAL, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+};
 use super::memory;
 use super::message::Message;
 use crate::stage::{Guard, Halt};
@@ -121,7 +123,8 @@ impl<M> Shared<M> {
         watch: &Watch<'_>,
     ) -> Result<MutexGuard<'a, State<M>>, Leave> {
         state.waiting_for_room += 1;
-        let (mut state, nap) = self.has_room.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+        let (mut state, nap) =
+            self.has_room.wait_timeout(state, GUARD_INTERVAL).unwrap_or_else(PoisonError::into_inner);
         state.waiting_for_room -= 1;
         if nap.timed_out() {
             watch.check()?;
@@ -136,7 +139,7 @@ impl<M> Shared<M> {
     ) -> Result<MutexGuard<'a, State<M>>, Halt> {
         state.waiting_for_message += 1;
         let (mut state, nap) =
-            self.has_message.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+            self.has_message.wait_timeout(state, GUARD_INTERVAL).unwrap_or_else(PoisonError::into_inner);
         state.waiting_for_message -= 1;
         if nap.timed_out() {
             guard.check()?;

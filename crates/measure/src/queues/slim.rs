@@ -150,8 +150,10 @@ impl SlimSemaphore {
         let mut lock = self.lock();
         change(&self.counts.waiters, 1);
         while SLEEPS && self.is_empty() {
-            let (held, nap) =
-                self.pulse.wait_timeout(lock, super::ends::NAP).unwrap_or_else(PoisonError::into_inner);
+            let (held, nap) = self
+                .pulse
+                .wait_timeout(lock, super::ends::GUARD_INTERVAL)
+                .unwrap_or_else(PoisonError::into_inner);
             lock = held;
             // Every returning waiter counts as pulsed, as in .NET, where the cause of the return is unknown too.
             if self.counts.pulsed.load(Relaxed) != 0 {
