@@ -9,7 +9,7 @@ use crate::sync::{AtomicBool, AtomicU64};
 /// *Orderings.* Filling is a Release that pairs with the Acquire of `take`: a consumer that finds the message sees all
 /// that was done before it was put in, including its bytes. Emptying is a Release that pairs with the Acquire of
 /// `is_empty`: a producer that finds the slot empty is ordered after the consumer's last touch of it, and of every slot
-/// that it emptied before. That is why one check of the last slot of a lot covers the whole lot.
+/// that it emptied before. That is why one check of the last slot of a chunk covers the whole chunk.
 pub trait FlagSlot<M>: Send + Sync + 'static {
     /// An empty slot.
     fn empty() -> Self;

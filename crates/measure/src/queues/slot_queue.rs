@@ -2,8 +2,8 @@
 //! full or empty (Giacomoni et al., FastForward, 2008).
 //!
 //! Both ends keep their position private, so that only the lines of the messages move between two CPUs. The producer
-//! claims slots in lots and checks only the last slot of a lot: the consumer empties slots in order, so if the last is
-//! empty, the others are too (Wang et al., B-Queue, 2013). Continuing only with a whole free lot also keeps it off the
+//! claims slots in chunks and checks only the last slot of a chunk: the consumer empties slots in order, so if the last is
+//! empty, the others are too (Wang et al., B-Queue, 2013). Continuing only with a whole free chunk also keeps it off the
 //! line that the consumer is emptying. The consumer must check each slot, which is the message itself. Each message is
 //! available at once, and each slot is given back as soon as it is empty.
 
@@ -19,11 +19,11 @@ use crate::sync::Arc;
 pub struct SlotQueue;
 
 /// Slots that the producer claims at once: the words of a line, but at most a quarter of the ring. Lots of 16 to 64
-/// reached 0.98 to 1.00 of the throughput of lots of 8, single slots 0.96 (1,024 slots, both interleaved on two CPUs of
+/// reached 0.98 to 1.00 of the throughput of chunks of 8, single slots 0.96 (1,024 slots, both interleaved on two CPUs of
 /// an EPYC guest).
-fn lot(capacity: usize) -> usize {
+fn chunk(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
-    // Loom explores only two slots, which must still form a lot larger than one.
+    // Loom explores only two slots, which must still form a chunk larger than one.
     if cfg!(loom) { capacity } else { (capacity / 4).clamp(1, LINE) }
 }
 
@@ -36,7 +36,7 @@ pub struct SlotSender<M: Message> {
     tail: usize,
     /// End of the claimed slots: those from the tail to before it are known to be empty.
     free: usize,
-    lot: usize,
+    chunk: usize,
 }
 
 /// The consumer's end.
@@ -61,19 +61,19 @@ impl Implementation for SlotQueue {
         let row = Arc::new(PaddedSlots::new(capacity, M::Slot::empty)?);
         // SAFETY: the ends that hold these also keep the row alive.
         let [slots, same] = [unsafe { SlotsPtr::of(row.places()) }, unsafe { SlotsPtr::of(row.places()) }];
-        let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, lot: lot(capacity) };
+        let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, chunk: chunk(capacity) };
         Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: same, head: 0 }))
     }
 }
 
 impl<M: Message> SlotSender<M> {
-    /// Claims the next lot; returns whether it is free.
+    /// Claims the next chunk; returns whether it is free.
     #[inline(always)]
     fn claim(&mut self) -> bool {
         let from = if self.tail == self.slots.places() { 0 } else { self.tail };
-        let end = (from + self.lot).min(self.slots.places());
+        let end = (from + self.chunk).min(self.slots.places());
         // The consumer empties in order, the slots before this one first.
-        // SAFETY: the slot before the end of a lot is in the row.
+        // SAFETY: the slot before the end of a chunk is in the row.
         if !unsafe { self.slots.at(end - 1) }.is_empty() {
             return false;
         }
@@ -88,7 +88,7 @@ impl<M: Message> Push<M> for SlotSender<M> {
         if self.tail == self.free && !self.claim() {
             return Err(message);
         }
-        // SAFETY: there is one sender, and the last slot of the lot to which this one belongs was found empty; the
+        // SAFETY: there is one sender, and the last slot of the chunk to which this one belongs was found empty; the
         // consumer emptied this one before that.
         unsafe { self.slots.at(self.tail).fill(message) }?;
         self.tail += 1;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_producer_goes_on_when_a_lot_is_free() {
-        promises::gives_places_back_in_lots::<SlotQueue>(8, 2);
+        promises::gives_slots_back_in_chunks::<SlotQueue>(8, 2);
     }
 
     #[test]

@@ -293,17 +293,17 @@ pub mod promises {
         }
     }
 
-    /// The producer of a ring continues once a lot of slots is free, and all slots are given back.
-    pub fn gives_places_back_in_lots<S: Implementation>(capacity: u64, lot: u64) {
+    /// The producer of a ring continues once a chunk of slots is free, and all slots are given back.
+    pub fn gives_slots_back_in_chunks<S: Implementation>(capacity: u64, chunk: u64) {
         let (mut sender, mut receiver) = open::<S, u64>(capacity as usize);
         (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok()));
-        (0..lot - 1).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
-        assert!(sender.try_send(capacity).is_err(), "{} of a lot of {lot}", lot - 1);
-        assert_eq!(receiver.try_receive(), Ok(lot - 1));
-        let all = capacity + lot;
+        (0..chunk - 1).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
+        assert!(sender.try_send(capacity).is_err(), "{} of a chunk of {chunk}", chunk - 1);
+        assert_eq!(receiver.try_receive(), Ok(chunk - 1));
+        let all = capacity + chunk;
         (capacity..all).for_each(|number| assert!(sender.try_send(number).is_ok(), "{number}"));
         assert!(sender.try_send(all).is_err(), "{capacity} places");
-        (lot..all).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
+        (chunk..all).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
         assert!(receiver.try_receive().is_err());
         (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
     }

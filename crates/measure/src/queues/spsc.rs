@@ -4,7 +4,7 @@
 //! write, and allows any exact capacity. Each end keeps its own index and a copy of the other's, and reads the other's
 //! line only if the copy does not let it continue (Rigtorp, "Optimizing a ring buffer for throughput", 2021, who
 //! credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an index line serves a whole
-//! run of messages. The consumer gives slots back in lots, and also whenever it finds no further message, so that the
+//! run of messages. The consumer gives slots back in chunks, and also whenever it finds no further message, so that the
 //! producer never waits for emptied slots that are not given back.
 //!
 //! An end is two words, the ring and its index, so that it is passed in registers and never has its address taken: its
@@ -27,12 +27,12 @@ use std::ptr::NonNull;
 pub struct Spsc;
 
 /// Slots given back at once, a power of two: as many words as fit a line, but at most a quarter of the ring. A ring
-/// with its slots next to the tail has the largest lot that its capacity allows, two per lap: with ten slots 500 ns
-/// apart it passed 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds), and 0.97 with lots of two
+/// with its slots next to the tail has the largest chunk that its capacity allows, two per lap: with ten slots 500 ns
+/// apart it passed 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds), and 0.97 with chunks of two
 /// (0.85 to 1.09); 101 ns apart 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
-fn lot(capacity: usize, beside_the_tail: bool) -> usize {
+fn chunk(capacity: usize, beside_the_tail: bool) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
-    // Loom explores only two slots, which must still form a lot larger than one.
+    // Loom explores only two slots, which must still form a chunk larger than one.
     let all = cfg!(loom) || beside_the_tail;
     let most = if all { capacity } else { (capacity / 4).clamp(1, LINE) };
     1 << most.ilog2()
@@ -146,7 +146,7 @@ pub struct SpscSender<M> {
 #[derive(Debug)]
 pub struct SpscReceiver<M> {
     share: Share<M>,
-    /// The next slot to empty: the value of `head`, or up to a lot further.
+    /// The next slot to empty: the value of `head`, or up to a chunk further.
     head: usize,
 }
 
@@ -178,7 +178,7 @@ impl<M> Ring<M> {
         // SAFETY: the ring keeps the row and the tail as long as these, in `Arc`s, which never move their contents.
         let own = || Own { slots: unsafe { SlotsPtr::of(all) }, tail: Arc::clone(&tail), seen: Cell::new(0) };
         let (producer, consumer) = (own(), own());
-        let within_lot = lot(capacity, beside_the_tail) - 1;
+        let within_lot = chunk(capacity, beside_the_tail) - 1;
         let (head, presence) = (Index(AtomicUsize::new(0)), Presence::of_a_pair());
         Ok(Arc::new(Ring { producer, head, consumer, within_lot, presence, _row: row }))
     }
@@ -378,8 +378,8 @@ mod tests {
 
     #[test]
     fn places_come_back_in_lots_and_before_the_consumer_looks_for_more() {
-        for (capacity, lot) in [(8, 8), (14, 8), (15, 2), (16, 4), (100, 8)] {
-            promises::gives_places_back_in_lots::<Spsc>(capacity, lot);
+        for (capacity, chunk) in [(8, 8), (14, 8), (15, 2), (16, 4), (100, 8)] {
+            promises::gives_slots_back_in_chunks::<Spsc>(capacity, chunk);
         }
     }
 
