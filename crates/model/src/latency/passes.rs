@@ -14,7 +14,7 @@ pub(super) struct PassTable {
     heads: Vec<StoredHead>,
     /// The rounds of the passes: 512 pairs are visited in one.
     rounds: Vec<Round>,
-    columns: Vec<Place>,
+    columns: Vec<ColumnRef>,
     /// Values of the columns stored completely, row by row.
     values: Vec<Stored>,
     width: usize,
@@ -43,7 +43,7 @@ pub struct Failed {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum ColumnRef {
     Whole(usize),
     Location(usize),
 }
@@ -181,8 +181,8 @@ impl<'a> CellPasses<'a> {
         let table = self.table;
         let row = self.row(pass)?;
         let at = match *table.columns.get(column)? {
-            Place::Whole(place) => row * table.width + place,
-            Place::Location(_) => {
+            ColumnRef::Whole(place) => row * table.width + place,
+            ColumnRef::Location(_) => {
                 let location_ns = self.location(pass, column)?;
                 return Some(ColumnValue { location_ns, ..ColumnValue::UNKNOWN });
             }
@@ -206,8 +206,8 @@ impl<'a> CellPasses<'a> {
     pub fn location(&self, pass: usize, column: usize) -> Option<f32> {
         let (table, row) = (self.table, self.row(pass)?);
         match *table.columns.get(column)? {
-            Place::Whole(place) => Some(table.values[row * table.width + place].known()?.location_ns),
-            Place::Location(place) => {
+            ColumnRef::Whole(place) => Some(table.values[row * table.width + place].known()?.location_ns),
+            ColumnRef::Location(place) => {
                 let location_ns = table.locations[row * table.locations_width + place];
                 location_ns.is_finite().then_some(location_ns)
             }
@@ -267,7 +267,7 @@ impl PassTable {
         let rows = self.heads.len();
         if !whole {
             widen(&mut self.locations, rows, self.locations_width, f32::NAN);
-            self.columns.push(Place::Location(self.locations_width));
+            self.columns.push(ColumnRef::Location(self.locations_width));
             self.locations_width += 1;
             return;
         }
@@ -278,7 +278,7 @@ impl PassTable {
         }
         let many = std::mem::take(&mut self.many).into_iter();
         self.many = many.map(|(at, counts)| (at / old * (old + 1) + at % old, counts)).collect();
-        self.columns.push(Place::Whole(old));
+        self.columns.push(ColumnRef::Whole(old));
         self.width = old + 1;
     }
 
@@ -326,8 +326,8 @@ impl PassTable {
     /// If there is no such column.
     pub fn set(&mut self, row: usize, column: usize, value: ColumnValue) {
         let place = match self.columns[column] {
-            Place::Whole(place) => place,
-            Place::Location(place) => {
+            ColumnRef::Whole(place) => place,
+            ColumnRef::Location(place) => {
                 self.locations[row * self.locations_width + place] = value.location_ns;
                 return;
             }
