@@ -9,7 +9,7 @@
 use coretalk::store::{NewRun, RunFile, RunWriter, stamp};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, ResumedState};
-use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
+use coretalk_measure::session::{Commit, Decision, Sink, SinkError};
 use coretalk_measure::{Machine, Round, Scenario, SimMachine, Stop, TrialOrder, WorkerSettings};
 use coretalk_model::latency::*;
 use coretalk_model::run::{LatencyReport, RunHeader, RunReport, RunSettings};
@@ -251,7 +251,7 @@ impl TimedSink {
 }
 
 impl Sink for TimedSink {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
         self.timed(|writer| writer.commit(slot))
     }
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {

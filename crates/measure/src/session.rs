@@ -7,7 +7,7 @@ pub mod series;
 pub mod sink;
 
 pub use run_loop::{Earlier, Ended, ResumedState, RunError};
-pub use sink::{Decision, Event, Kept, Observer, Sink, SinkError, Slot};
+pub use sink::{Commit, Decision, Event, Kept, Observer, Sink, SinkError};
 
 use coretalk_model::Picos;
 use coretalk_model::stats::Key;

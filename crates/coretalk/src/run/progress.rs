@@ -1,6 +1,6 @@
 //! [`Progress`]: shows the progress of a run and the map as it fills. Draws only in commit slots, without a thread.
 
-use coretalk_measure::session::{Event, Observer, Slot};
+use coretalk_measure::session::{Commit, Event, Observer};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{Purpose, Visit};
 use coretalk_model::stats::{interpolated_median_interval, median};
@@ -130,7 +130,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    fn fill(&mut self, slot: &Slot) {
+    fn fill(&mut self, slot: &Commit) {
         let positions: std::collections::HashMap<CpuId, usize> =
             self.filling.cpus().iter().enumerate().map(|(position, cpu)| (*cpu, position)).collect();
         for round in slot.rounds.iter().filter(|round| round.purpose == Purpose::Map) {
@@ -314,7 +314,7 @@ mod tests {
 
     const CPUS: [CpuId; 3] = [CpuId(0), CpuId(1), CpuId(2)];
 
-    fn slot(cell: u32, ns: f32) -> Slot {
+    fn slot(cell: u32, ns: f32) -> Commit {
         let kernel = KernelId::of(Protocol::Cas, Hint::None);
         let span = SpanSummary {
             kernel,
@@ -329,9 +329,9 @@ mod tests {
         let started = Picos::ZERO;
         let visit = Visit { cell, started, core_ghz: None, flags: Flags::NONE, spans: vec![span] };
         let trials = vec![RecordedTrial { cell, outcome: Ok(visit), raw: None }];
-        Slot {
+        Commit {
             rounds: vec![RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials }],
-            ..Slot::default()
+            ..Commit::default()
         }
     }
 
@@ -377,7 +377,7 @@ mod tests {
         let mut progress =
             Progress::new(&mut out, clock, log, Style::default(), topology, &CPUS[..2], cells).then(later);
         let mut shown = Vec::new();
-        let mut at = |slot: &Slot, share: f64, left: f64| {
+        let mut at = |slot: &Commit, share: f64, left: f64| {
             progress.event(Event::Committed { slot, progress: share, left: Picos::from_secs(left) });
             shown.push((100.0 * progress.share).round());
         };
@@ -385,7 +385,7 @@ mod tests {
         at(&slot(0, 20.0), 1.0, 0.0);
         let refused = coretalk_model::TrialFailure::of("no".to_owned());
         let entry = SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Err(refused) };
-        let trials = Slot { passes: vec![entry], ..Slot::default() };
+        let trials = Commit { passes: vec![entry], ..Commit::default() };
         at(&trials, 0.2, 8.0);
         at(&trials, 1.0, 0.0);
         assert_eq!(shown, [25.0, 33.0, 47.0, 99.0]);

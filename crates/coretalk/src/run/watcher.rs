@@ -6,7 +6,7 @@ use crate::run::out::Out;
 use crate::run::progress::{Audience, Progress};
 use crate::terminal;
 use coretalk_measure::Stop;
-use coretalk_measure::session::{Event, Observer, Slot};
+use coretalk_measure::session::{Commit, Event, Observer};
 use coretalk_model::latency::cells;
 use coretalk_model::place::PlaceSettings;
 use coretalk_model::run::RunSettings;
@@ -120,7 +120,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn stream(&mut self, slot: &Slot) -> Result<(), Failure> {
+    fn stream(&mut self, slot: &Commit) -> Result<(), Failure> {
         let (cells, trials, segment) = (&self.cells, &self.trials, self.segment);
         for out in &mut self.lines {
             out.stream(|out| {

@@ -6,7 +6,7 @@ mod round_trip;
 mod selecting;
 
 use super::{NewRun, RunWriter};
-use coretalk_measure::session::{Decision, Slot};
+use coretalk_measure::session::{Commit, Decision};
 use coretalk_model::environment::{Atomics, BuildFacts, Linking};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, RecordedRound,
@@ -120,7 +120,7 @@ impl Sample {
 }
 
 /// A slot of two rounds that is unique by its number: one of the map, one with raw single events.
-fn slot(number: u32) -> Slot {
+fn slot(number: u32) -> Commit {
     let span = |kernel: &'static str, location_ns: f32| SpanSummary {
         kernel: KernelId(kernel.into()),
         home: Home(number % 2),
@@ -159,7 +159,7 @@ fn slot(number: u32) -> Slot {
         trials,
     };
     let lost = TrialFailure::NotPinned { cpu: CpuId(3), errno: -22 };
-    Slot {
+    Commit {
         rounds: vec![
             round(
                 Purpose::Map,
@@ -170,7 +170,7 @@ fn slot(number: u32) -> Slot {
             ),
             round(Purpose::Imitation, vec![RecordedTrial { cell: 0, outcome: Ok(visit(0)), raw: Some(raw) }]),
         ],
-        ..Slot::default()
+        ..Commit::default()
     }
 }
 

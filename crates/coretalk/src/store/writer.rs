@@ -11,7 +11,7 @@ use super::selector::check_tag;
 use super::stamp::now;
 use coretalk_measure::Stop;
 use coretalk_measure::session::sink::PartEnd;
-use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
+use coretalk_measure::session::{Commit, Decision, Kept, Sink, SinkError};
 use coretalk_model::latency::{Counts, LatencyResult, Purpose, RecordedRound, Reducer, Scale};
 use coretalk_model::{ClockFacts, Home, KernelId, Picos, TickRate};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -220,7 +220,7 @@ impl RunWriter {
         }
     }
 
-    fn write_slot(&mut self, slot: &Slot) -> Result<(), StoreError> {
+    fn write_slot(&mut self, slot: &Commit) -> Result<(), StoreError> {
         let mut shapes = std::mem::take(&mut self.shapes);
         let mut reducer = Reducer::new(self.clock, self.counts);
         let segment = self.segment;
@@ -262,7 +262,7 @@ impl RunWriter {
 }
 
 impl Sink for RunWriter {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
         self.write_slot(slot).map_err(sink_error)
     }
 

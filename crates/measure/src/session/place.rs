@@ -2,7 +2,7 @@
 
 use super::run_loop::{Ended, RunError, RunLoop, Suspicion};
 use super::series::SeriesResumedState;
-use super::{Kept, Observer, Sink, Slot};
+use super::{Commit, Kept, Observer, Sink};
 use crate::machine::Machine;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
@@ -121,7 +121,7 @@ pub fn go_on(
         due: Vec::new(),
         record: resumed.record,
         segment: resumed.segments,
-        pending: Slot::default(),
+        pending: Commit::default(),
     };
     driver.due = (0..job.works.len()).map(|work| driver.due(work)).collect();
     let ended = match driver.repetitions()? {
@@ -143,7 +143,7 @@ struct Driver<'a> {
     /// Approximate repetitions that each workload still needs, computed before the latest repetition of all workloads.
     due: Vec<u32>,
     segment: u32,
-    pending: Slot,
+    pending: Commit,
 }
 
 /// Repetition number of the warm-up runs, which are not recorded.

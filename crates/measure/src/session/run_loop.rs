@@ -1,6 +1,6 @@
 //! [`RunLoop`]: the common part of every run: a budget, CPUs that may be lost, slots, and an end.
 
-use super::sink::{Decision, Event, Kept, Observer, PartEnd, Sink, SinkError, Slot};
+use super::sink::{Commit, Decision, Event, Kept, Observer, PartEnd, Sink, SinkError};
 use crate::machine::{Machine, MachineError};
 use crate::series::TrialOrder;
 use crate::stop::Stop;
@@ -278,7 +278,7 @@ impl<'a> RunLoop<'a> {
     ///
     /// # Errors
     /// [`RunError::Sink`] if it cannot be stored.
-    pub fn commit(&mut self, slot: &Slot, expected: Picos) -> Result<(), RunError> {
+    pub fn commit(&mut self, slot: &Commit, expected: Picos) -> Result<(), RunError> {
         self.committed = self.now();
         if slot.rounds.is_empty() && slot.passes.is_empty() {
             return Ok(());

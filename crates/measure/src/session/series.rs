@@ -12,7 +12,7 @@ use self::plan::{MAX_PASS, MESSAGES, MIN_PASS, Shares, gap, most_settling, order
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
-use super::{Event, Observer, Sink, Slot, jittered};
+use super::{Commit, Event, Observer, Sink, jittered};
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{SeriesProbe, TrialOrder};
@@ -98,7 +98,7 @@ struct Driver<'a> {
     segment: u32,
     /// Processes of each runtime, which perform passes in turn.
     forks: u32,
-    pending: Slot,
+    pending: Commit,
     /// Mean number of concurrent trials in the last sweep.
     pace: f64,
 }
@@ -153,7 +153,7 @@ impl<'a> Driver<'a> {
             done: vec![Cell::new(None); settings.trials.len()],
             segment: resumed.segments,
             forks: forks(&settings.options),
-            pending: Slot::default(),
+            pending: Commit::default(),
             pace: 1.0,
         })
     }

@@ -10,7 +10,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// [`SinkError`] if it cannot be stored; the session then ends with this error.
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError>;
+    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError>;
 
     /// Stores a choice that later analysis needs (the hint, the parallelism that the gate allowed …).
     ///
@@ -70,7 +70,7 @@ pub struct SinkError(pub Box<dyn std::error::Error + Send + Sync>);
 
 /// Measurements since the last commit, in order of execution.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Slot {
+pub struct Commit {
     /// Rounds of a map.
     pub rounds: Vec<RecordedRound>,
     /// Passes of trials.
@@ -97,7 +97,7 @@ pub enum Event<'a> {
     /// A slot was made durable.
     Committed {
         /// The contents of the slot.
-        slot: &'a Slot,
+        slot: &'a Commit,
         /// Elapsed share of the expected machine time, 0 to 1.
         progress: f64,
         /// Expected remaining machine time.
@@ -125,7 +125,7 @@ pub trait Observer {
 
 /// Keeps nothing.
 impl Sink for () {
-    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
+    fn commit(&mut self, _: &Commit) -> Result<(), SinkError> {
         Ok(())
     }
     fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {

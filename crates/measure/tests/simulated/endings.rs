@@ -2,7 +2,7 @@
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, open, plan, run, toml};
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
-use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
+use coretalk_measure::session::{Commit, Decision, Sink, SinkError};
 use coretalk_measure::{Machine, SimMachine, Stop, WorkerSettings, session};
 use coretalk_model::latency::{
     Cell, Counts, LatencyResult, LatencySettings, LeftOut, MissingReason, PairChoice, Parallel, Purpose,
@@ -280,7 +280,7 @@ enum During {
 }
 
 impl Sink for Impatient {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
         self.kept.commit(slot)
     }
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {

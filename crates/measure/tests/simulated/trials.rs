@@ -5,7 +5,7 @@ use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::{SeriesResumedState, run};
-use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
+use coretalk_measure::session::{Commit, Decision, Kept, Sink, SinkError};
 use coretalk_measure::{Machine, SimMachine, Stop, WorkerSettings};
 use coretalk_model::series::{
     Headline, Observed, Parameters, SeriesEntry, SeriesResult, SeriesSettings, TrialSpec,
@@ -96,7 +96,7 @@ pub fn settings(machine: &dyn Machine, probe: &str, options: Parameters, budget_
 pub struct Slots(pub Vec<Vec<SeriesEntry>>);
 
 impl Sink for Slots {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
         self.0.push(slot.passes.clone());
         Ok(())
     }

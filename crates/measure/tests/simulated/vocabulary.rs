@@ -2,7 +2,7 @@
 
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::session::latency::{self, Ended, ResumedState};
-use coretalk_measure::session::{Decision, Event, Observer, Sink, SinkError, Slot};
+use coretalk_measure::session::{Commit, Decision, Event, Observer, Sink, SinkError};
 use coretalk_measure::{
     Allowance, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
     TrialOrder, WorkerSettings,
@@ -30,7 +30,7 @@ pub struct Kept {
 }
 
 impl Sink for Kept {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
         self.rounds.extend(slot.rounds.iter().cloned());
         self.slots.push(self.rounds.len());
         Ok(())

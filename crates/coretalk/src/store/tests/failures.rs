@@ -203,7 +203,7 @@ fn passes_that_say_what_none_can_are_damage() {
         let settings = RunSettings { series: Some(&series), ..RunSettings::default() };
         let run = NewRun { settings, ..sample.new_run() };
         let mut writer = RunWriter::create(folder.path(), &run).unwrap();
-        writer.commit(&Slot { passes: vec![entry], ..Slot::default() }).unwrap();
+        writer.commit(&Commit { passes: vec![entry], ..Commit::default() }).unwrap();
         let file = RunFile::open(writer.path()).unwrap();
         let read = file.series_record(&file.series_settings().unwrap().unwrap());
         match read {

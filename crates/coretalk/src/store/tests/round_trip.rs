@@ -372,7 +372,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = sample("0193-a").create(folder.path());
         for rounds in &slots {
-            writer.commit(&Slot { rounds: rounds.clone(), ..Slot::default() }).unwrap();
+            writer.commit(&Commit { rounds: rounds.clone(), ..Commit::default() }).unwrap();
         }
         let mut read = Vec::new();
         RunFile::open(writer.path()).unwrap().each_round(RawTicks::All, |_, round| read.push(round)).unwrap();

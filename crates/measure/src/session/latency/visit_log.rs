@@ -2,7 +2,7 @@
 
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
-use crate::session::Slot;
+use crate::session::Commit;
 use coretalk_model::latency::{
     Entry, LatencySettings, Purpose, Record, RecordedRound, RecordedTrial, Reducer, Scale,
 };
@@ -16,7 +16,7 @@ pub struct VisitLog<'a> {
     pub segment: u32,
     settings: &'a LatencySettings,
     reducer: Reducer,
-    pending: Slot,
+    pending: Commit,
     trials: usize,
     /// Trials that failed since the last check for absent CPUs.
     held: Vec<Held>,
@@ -63,7 +63,7 @@ impl<'a> VisitLog<'a> {
             segment,
             settings,
             reducer: Reducer::new(scale, settings.counts),
-            pending: Slot::default(),
+            pending: Commit::default(),
             trials: 0,
             held: Vec::new(),
             round_time: BTreeMap::new(),
@@ -153,7 +153,7 @@ impl<'a> VisitLog<'a> {
         }
     }
 
-    pub fn take_pending(&mut self) -> Slot {
+    pub fn take_pending(&mut self) -> Commit {
         self.trials = 0;
         std::mem::take(&mut self.pending)
     }
