@@ -41,12 +41,12 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     #[cfg(target_os = "linux")]
     if let Some(words) = work::shortcut(&words) {
-        return ended(work::act(&words));
+        return ended(work::execute(&words));
     }
     let outcome = parse(words.clone()).and_then(|typed| match typed {
         Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
         Typed::Build => facts::build(),
-        Typed::Command(invocation) => act(&invocation).map_err(|failure| explained(failure, &invocation)),
+        Typed::Command(invocation) => execute(&invocation).map_err(|failure| explained(failure, &invocation)),
     });
     ended(outcome.map_err(|failure| match failure {
         Failure::Usage(sentence) => Failure::Usage(shortened(sentence, &words)),
@@ -111,7 +111,7 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
     })
 }
 
-fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
+fn execute(invocation: &Invocation) -> Result<ExitCode, Failure> {
     if counter::is_forbidden() {
         let reason = counter::Unreadable::Forbidden;
         return Err(Failure::Environment(format!("failed to use the system's clock: {reason}")));
@@ -121,54 +121,56 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         remark(output::options(global).verbosity, Verbosity::Normal, text);
     }
     match &invocation.cli.command {
-        None => measure::act(invocation, Measuring::QuickLook),
-        Some(Command::Latency(args)) if args.asks_for_trials() => trials::act(invocation, &**args),
-        Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
-        Some(Command::Suite) => measure::act(invocation, Measuring::Suite),
-        Some(Command::Wait(args)) => trials::act(invocation, &**args),
-        Some(Command::Wake(args)) => trials::act(invocation, &**args),
-        Some(Command::Queue(args)) => trials::act(invocation, &**args),
-        Some(Command::Place(args)) => place::act(invocation, args),
-        Some(Command::Spawn(args)) => trials::act(invocation, &**args),
-        Some(Command::Contend(args)) => trials::act(invocation, &**args),
-        Some(Command::Sharing(args)) => trials::act(invocation, &**args),
-        Some(Command::Broadcast(args)) => trials::act(invocation, &**args),
-        Some(Command::Jitter(args)) => trials::act(invocation, &**args),
-        Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
+        None => measure::execute(invocation, Measuring::QuickLook),
+        Some(Command::Latency(args)) if args.asks_for_trials() => trials::execute(invocation, &**args),
+        Some(Command::Latency(args)) => measure::execute(invocation, Measuring::Latency(args)),
+        Some(Command::Suite) => measure::execute(invocation, Measuring::Suite),
+        Some(Command::Wait(args)) => trials::execute(invocation, &**args),
+        Some(Command::Wake(args)) => trials::execute(invocation, &**args),
+        Some(Command::Queue(args)) => trials::execute(invocation, &**args),
+        Some(Command::Place(args)) => place::execute(invocation, args),
+        Some(Command::Spawn(args)) => trials::execute(invocation, &**args),
+        Some(Command::Contend(args)) => trials::execute(invocation, &**args),
+        Some(Command::Sharing(args)) => trials::execute(invocation, &**args),
+        Some(Command::Broadcast(args)) => trials::execute(invocation, &**args),
+        Some(Command::Jitter(args)) => trials::execute(invocation, &**args),
+        Some(Command::Runs(args)) => {
+            runs::execute(global, args.command.as_ref().unwrap_or(&RunsCommand::List))
+        }
         Some(Command::Export(args)) => {
             let saved = saved::read(global, &args.run)?;
             let chosen = Chosen { protocol: args.protocol, probe: args.probe.as_deref(), ladder: false };
             saved::write(global, &saved, global.format.unwrap_or(Format::Json), chosen)?;
             Ok(ExitCode::Done)
         }
-        Some(Command::Import(args)) => import::act(global, args),
-        Some(Command::Report(args)) => report::act(global, args),
-        Some(Command::View(args)) => view::act(global, args),
-        Some(Command::Lint(args)) => lint::act(global, args),
-        Some(Command::Compare(args)) => compare::act(global, args),
+        Some(Command::Import(args)) => import::execute(global, args),
+        Some(Command::Report(args)) => report::execute(global, args),
+        Some(Command::View(args)) => view::execute(global, args),
+        Some(Command::Lint(args)) => lint::execute(global, args),
+        Some(Command::Compare(args)) => compare::execute(global, args),
         Some(Command::Doctor) => facts::doctor(global),
-        Some(Command::Topology(args)) => topology::act(global, args),
-        Some(Command::Advise(args)) => advise::act(global, args),
-        Some(Command::Quiet(args)) => quiet::act(global, args),
+        Some(Command::Topology(args)) => topology::execute(global, args),
+        Some(Command::Advise(args)) => advise::execute(global, args),
+        Some(Command::Quiet(args)) => quiet::execute(global, args),
         Some(Command::Clock) => facts::clock(global),
         #[cfg(target_os = "linux")]
-        Some(Command::Selftest) => selftest::act(global),
+        Some(Command::Selftest) => selftest::execute(global),
         #[cfg(not(target_os = "linux"))]
         Some(Command::Selftest) => {
             Err(Failure::Environment("this system cannot pin threads, so there is nothing to check".into()))
         }
         #[cfg(target_os = "linux")]
-        Some(Command::Adapters(args)) => adapters::act(global, args),
+        Some(Command::Adapters(args)) => adapters::execute(global, args),
         #[cfg(not(target_os = "linux"))]
         Some(Command::Adapters(_)) => {
             Err(Failure::Environment("this system cannot bind threads of other programs to CPUs".into()))
         }
         Some(Command::Probes(args)) => facts::probes(global, args),
-        Some(Command::Plan(args)) => plan::act(invocation, args),
+        Some(Command::Plan(args)) => plan::execute(invocation, args),
         Some(Command::Completions(args)) => shell::completions(global, args),
         Some(Command::Man) => shell::man(global),
         #[cfg(target_os = "linux")]
-        Some(Command::Work(args)) => work::act(&args.words),
+        Some(Command::Work(args)) => work::execute(&args.words),
         #[cfg(not(target_os = "linux"))]
         Some(Command::Work(_)) => Err(Failure::Environment("workloads run only on Linux".into())),
     }

@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Time for each operation to reach a steady state; just-in-time compilers nearly always finish within a second.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-pub fn act(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         None => list(global),
         Some(AdaptersCommand::Check(args)) => check(global, args),

@@ -31,7 +31,7 @@ use coretalk_report::reasons::Worded;
 use known::Known;
 use noise::Noise;
 
-pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "advise")?;
     let (view, environment) = advice_view(global, args)?;
     match shape {

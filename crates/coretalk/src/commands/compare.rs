@@ -23,7 +23,7 @@ use coretalk_report::{fmt, overview, spectra};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     if !matches!(options.format, Format::Text | Format::Markdown | Format::Json) {
         let format = options.format;

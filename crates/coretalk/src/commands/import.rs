@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 /// Reads every file first. Unreadable files do not stop the others; the final error names them.
-pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let (imported, refused) = files::matrices_of_all(&args.files)?;
     let ended = refused.map_or(Ok(ExitCode::Done), Err);

@@ -13,7 +13,7 @@ use coretalk_report::lint::{LintView, blocks};
 use std::path::Path;
 
 /// Reads every file first. Unreadable files do not stop the others; the final error names them.
-pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     let (matrices, refused) = files::matrices_of_all(&args.files)?;
     let (said, doubted) = with_views(&matrices, |views| {
         (say(global, &blocks(views)), views.iter().filter(|view| !view.doubts.is_empty()).count())

@@ -16,11 +16,11 @@ use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::latency::{LatencySettings, cells};
 use coretalk_report::fmt::digits::duration;
 
-pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
+pub fn execute(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::act(invocation, measuring, run, &stop);
+        return resume::execute(invocation, measuring, run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
     let Request { latency, series, notices, options } = map::request(&mut *machine, global, measuring, seed)?;

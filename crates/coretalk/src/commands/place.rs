@@ -15,11 +15,11 @@ use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_model::run::RunSettings;
 use coretalk_report::plan::place_plan;
 
-pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
+pub fn execute(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::placement::act(invocation, run, &stop);
+        return resume::placement::execute(invocation, run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
     let requested = request(&mut *machine, global, args, seed)?;

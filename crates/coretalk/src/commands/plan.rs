@@ -13,7 +13,7 @@ use coretalk_report as report;
 use coretalk_report::blocks::Block;
 use coretalk_report::document::Document;
 
-pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
+pub fn execute(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
     hand_to(invocation, args, |blocks| say(&invocation.cli.global, blocks))
 }
 

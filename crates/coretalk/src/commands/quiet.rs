@@ -8,7 +8,7 @@ use crate::resolve::machine;
 use crate::run::out::Out;
 use coretalk_model::{CpuSelection, CpuSet};
 
-pub fn act(global: &Global, args: &QuietArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &QuietArgs) -> Result<ExitCode, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let wanted = Chosen::of(&mut *machine, global)?;
     let (among, _) = cpus_and_pairs(&*machine, &wanted, None, 1)?;

@@ -43,7 +43,7 @@ impl Opened {
 }
 
 /// Executes `report RUN… -o FILE`. Opens the output before anything is drawn.
-pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let Some(path) = options.output.as_deref() else {
         return Err(Failure::Usage("give the report a file name, for example `-o report.html`".into()));

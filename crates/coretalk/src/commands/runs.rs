@@ -11,7 +11,7 @@ use coretalk_report::document::{Document, SavedRunDoc, SavedRunState, without_pr
 use coretalk_report::export::Format;
 use coretalk_report::runs::blocks;
 
-pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
     match command {
         RunsCommand::List => return list(global),
         RunsCommand::Show { run, ladder } => {

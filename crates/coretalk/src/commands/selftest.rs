@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Runs all checks. If the document goes to a file, the text goes to standard output.
-pub fn act(global: &Global) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "selftest")?;
     let mut machine = machine::host()?;
     let stop = signals::stop()?;

@@ -52,7 +52,7 @@ impl StructureInput {
     }
 }
 
-pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "topology")?;
     match shape {
         Shape::Text => with_blocks(global, args, |blocks| say(global, blocks))?,

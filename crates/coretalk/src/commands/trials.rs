@@ -14,11 +14,11 @@ use crate::run::{resume, signals};
 use coretalk_measure::session::series;
 use coretalk_report as report;
 
-pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
+pub fn execute(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::act_on_trials(invocation, Some(args), run, &stop);
+        return resume::execute_trials(invocation, Some(args), run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
     let SeriesRequested { settings, notices, options } = request(&mut *machine, global, args, seed, &stop)?;

@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// Reads every file first, so that an error is known before anything is shown.
-pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
+pub fn execute(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, &OsStr)> = args.files.iter().map(|file| (None, file.as_os_str())).collect();
     let views = views(&files, output::options(global).verbosity)?;
     let Some(kind) = global.output.as_deref().and_then(ReportFormat::of_file) else {

@@ -9,7 +9,7 @@ use coretalk_model::CpuId;
 use std::ffi::OsString;
 use std::time::Duration;
 
-pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
+pub fn execute(words: &[String]) -> Result<ExitCode, Failure> {
     if let [first, rest @ ..] = words
         && first == CHAIN
     {

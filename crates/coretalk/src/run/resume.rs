@@ -30,7 +30,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
-pub fn act(
+pub fn execute(
     invocation: &Invocation,
     measuring: Measuring<'_>,
     run: &str,
@@ -41,7 +41,7 @@ pub fn act(
     let gathering = trials.as_ref().and_then(SeriesSettings::gathering);
     if trials.is_some() && gathering.is_none() {
         return match measuring {
-            Measuring::QuickLook => act_on_trials(invocation, None, run, stop),
+            Measuring::QuickLook => execute_trials(invocation, None, run, stop),
             Measuring::Latency(_) | Measuring::Suite => Err(Failure::Usage(format!(
                 "the run to resume was made by `{}`; leave out the command",
                 trials.map_or_else(String::new, |trials| trials.probes.join(" "))
@@ -215,7 +215,7 @@ fn refuse_settings(invocation: &Invocation) -> Result<(), Failure> {
 ///
 /// # Errors
 /// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
-pub fn act_on_trials(
+pub fn execute_trials(
     invocation: &Invocation,
     args: Option<&dyn SeriesArgs>,
     run: &str,
@@ -231,7 +231,7 @@ pub fn act_on_trials(
     if settings.probes == [PROBE] {
         drop(found);
         return match args {
-            None => placement::act(invocation, run, stop),
+            None => placement::execute(invocation, run, stop),
             Some(_) => {
                 Err(Failure::Usage("the run to resume compares placements; leave out the command".into()))
             }

@@ -18,7 +18,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
-pub fn act(invocation: &Invocation, run: &str, stop: &Stop) -> Result<ExitCode, Failure> {
+pub fn execute(invocation: &Invocation, run: &str, stop: &Stop) -> Result<ExitCode, Failure> {
     let found = ResumableRun::open(invocation, run)?;
     let name = &found.name;
     let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
