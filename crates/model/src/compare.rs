@@ -32,5 +32,5 @@ pub use likeness::LevelMismatch;
 pub use of_matrix::{of_import, of_latency};
 pub use of_trials::{of_places, of_series};
 pub use overview::{GroupMedian, Overview, OverviewGroup, OverviewRow, overview};
-pub use side::{Dataset, Fact, Mismatch, Reading, ReadingKey, Series, Side, Value, Weight, mismatches};
+pub use side::{Dataset, Fact, LogEstimate, Mismatch, Reading, ReadingKey, Series, Side, Weight, mismatches};
 pub use verdict::{LeastEffect, Outcome, Verdict};

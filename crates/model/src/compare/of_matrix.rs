@@ -1,6 +1,6 @@
 //! Conversion of matrices to a [`Side`]: latency runs, and files of other tools or of our own `csv`.
 
-use super::{Dataset, Fact, Reading, ReadingKey, Series, Side, Value};
+use super::{Dataset, Fact, LogEstimate, Reading, ReadingKey, Series, Side};
 use crate::environment::Virtualization;
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::latency::summary::counts_total;
@@ -31,8 +31,11 @@ pub fn of_latency(
         let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
             let cpus = imitated.cells.cpus();
             let key = ReadingKey::unordered(cpus[row], cpus[column]);
-            let reading =
-                Reading { value: Value::bare(cell.as_ref().ok()?.value_ns), cycles: None, steady: true };
+            let reading = Reading {
+                value: LogEstimate::bare(cell.as_ref().ok()?.value_ns),
+                cycles: None,
+                steady: true,
+            };
             (row != column).then_some((key, reading))
         });
         datasets.push(Dataset {
@@ -135,8 +138,8 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
             let key =
                 if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
             let reading = Reading {
-                value: Value::of(&value.latency_ns),
-                cycles: value.cycles.as_ref().map(Value::of),
+                value: LogEstimate::of(&value.latency_ns),
+                cycles: value.cycles.as_ref().map(LogEstimate::of),
                 steady: value.states.len() < 2,
             };
             Some((key, reading))
@@ -176,7 +179,7 @@ fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
         cpus: tails.placement.to_vec(),
     };
     let reading =
-        Reading { value: Value::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
+        Reading { value: LogEstimate::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
     Some((ReadingKey::Series(series), reading))
 }
 
@@ -218,7 +221,7 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
                 continue;
             }
             let mean = known.iter().sum::<f64>() / known.len() as f64;
-            let reading = Reading { value: Value::bare(mean), cycles: None, steady: true };
+            let reading = Reading { value: LogEstimate::bare(mean), cycles: None, steady: true };
             readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
         }
     }

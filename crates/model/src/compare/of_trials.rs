@@ -2,7 +2,7 @@
 //! for each trial, and comparisons of placements, by metric of each workload.
 
 use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, of_run};
-use super::{Dataset, Reading, ReadingKey, Series, Side, Value};
+use super::{Dataset, LogEstimate, Reading, ReadingKey, Series, Side};
 use crate::place::{PlaceResult, PlaceSettings};
 use crate::quantity::{Better, Unit};
 use crate::queue::QueueCell;
@@ -20,12 +20,12 @@ pub fn of_series(
     settings: &SeriesSettings,
     result: &SeriesResult,
 ) -> Side {
-    let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, Value)>> = BTreeMap::new();
+    let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, LogEstimate)>> = BTreeMap::new();
     for trial in &result.trials {
         let told = displayed_value(settings, trial);
         let number = |name: &str| trial.medians_ns.get(name).or_else(|| trial.values.get(name));
         let Some((name, estimate)) = told.and_then(|name| Some((name, number(name)?))) else { continue };
-        let value = Value::of(&estimate.widened_to(SERIES_FLOOR));
+        let value = LogEstimate::of(&estimate.widened_to(SERIES_FLOOR));
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
     }
@@ -94,7 +94,7 @@ pub fn of_places(
         settings.threads.map_or_else(|| "as the work says".to_owned(), |threads| threads.to_string());
     let datasets = result.comparisons.iter().map(|comparison| {
         let readings = comparison.arms.iter().filter_map(|arm| {
-            let value = Value::of(arm.median.as_ref()?);
+            let value = LogEstimate::of(arm.median.as_ref()?);
             let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
             let series = Series {
                 name: format!("{} ({cpus})", arm.placement.name),

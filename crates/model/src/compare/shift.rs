@@ -6,7 +6,7 @@
 //! cannot be decided.
 
 use super::verdict::{Case, EQUIVALENCE_Z, Judged, Margin};
-use super::{Basis, Dataset, Reading, ReadingKey, Value};
+use super::{Basis, Dataset, LogEstimate, Reading, ReadingKey};
 use crate::CpuSet;
 use crate::stats::compare::paired_location;
 use crate::stats::{MadScale, mad, median, normal, student};
@@ -43,7 +43,7 @@ pub(super) fn basis<'a>(readings: impl Iterator<Item = &'a Reading>) -> Basis {
     if readings.peek().is_some() && readings.all(clocked) { Basis::Cycles } else { Basis::AsRead }
 }
 
-pub(super) fn in_basis(reading: &Reading, basis: Basis) -> Value {
+pub(super) fn in_basis(reading: &Reading, basis: Basis) -> LogEstimate {
     match basis {
         Basis::Cycles => reading.cycles.unwrap_or(reading.value),
         Basis::AsRead => reading.value,

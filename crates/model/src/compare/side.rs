@@ -119,27 +119,27 @@ impl ReadingKey {
 
 /// A value and its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Value {
+pub struct LogEstimate {
     /// The value in the unit of the dataset, or in core cycles.
     pub point: f64,
     /// Standard deviation of its logarithm, where 0.01 is about 1 %; `None` if unknown.
     pub deviation: Option<f64>,
 }
 
-impl Value {
+impl LogEstimate {
     /// Converts an estimate: the deviation is half the width of its interval on the logarithmic scale, divided by the
     /// normal quantile of its confidence; `None` for an unbounded interval or one of a confidence below 0.5.
-    pub fn of(estimate: &Estimate) -> Value {
+    pub fn of(estimate: &Estimate) -> LogEstimate {
         let Estimate { point, low, high, confidence, .. } = *estimate;
         let usable = low > 0.0 && high.is_finite() && (0.5..1.0).contains(&confidence);
         let deviation =
             usable.then(|| (high / low).ln() / 2.0 / normal::quantile(f64::midpoint(confidence, 1.0)));
-        Value { point, deviation }
+        LogEstimate { point, deviation }
     }
 
     /// A value with an unknown error.
-    pub fn bare(point: f64) -> Value {
-        Value { point, deviation: None }
+    pub fn bare(point: f64) -> LogEstimate {
+        LogEstimate { point, deviation: None }
     }
 }
 
@@ -147,9 +147,9 @@ impl Value {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// The value as read.
-    pub value: Value,
+    pub value: LogEstimate,
     /// The value in core cycles, which is independent of the clock frequency; `None` if the core clock is unknown.
-    pub cycles: Option<Value>,
+    pub cycles: Option<LogEstimate>,
     /// Whether the value was stable: one of several plateaus predicts little about another run.
     pub steady: bool,
 }
@@ -211,9 +211,9 @@ named! {
 pub struct Mismatch {
     /// Name of the condition.
     pub what: String,
-    /// Value of A; `None` if not stated.
+    /// LogEstimate of A; `None` if not stated.
     pub a: Option<String>,
-    /// Value of B; `None` if not stated.
+    /// LogEstimate of B; `None` if not stated.
     pub b: Option<String>,
     /// Its effect on the comparison.
     pub weight: Weight,

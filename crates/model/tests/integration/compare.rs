@@ -2,8 +2,8 @@
 
 use super::alignment::file;
 use coretalk_model::compare::{
-    Alignment, Basis, Dataset, Fact, LeastEffect, Letter, Levels, Reading, ReadingKey, Series, Side, Value,
-    Verdict, Weight, compare, mismatches, overview,
+    Alignment, Basis, Dataset, Fact, LeastEffect, Letter, Levels, LogEstimate, Reading, ReadingKey, Series,
+    Side, Verdict, Weight, compare, mismatches, overview,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::stats::Key;
@@ -22,7 +22,7 @@ pub fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
         for a in 0..b {
             let level = if (a < 8) == (b < 8) { 20.0 } else { 80.0 };
             let noise = 1.0 + 0.005 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b));
-            let value = Value { point: level * noise * factor(a, b), deviation: Some(0.01) };
+            let value = LogEstimate { point: level * noise * factor(a, b), deviation: Some(0.01) };
             readings.insert(
                 ReadingKey::unordered(CpuId(a), CpuId(b)),
                 Reading { value, cycles: None, steady: true },
@@ -83,7 +83,7 @@ fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
             let of_cpus: f64 = [a, b].iter().map(|&cpu| 0.002 * key(1).normal(u64::from(cpu))).sum();
             let off = if is_disturbed(seed, pair, disturbed) { 0.05 * key(2).normal(cell) } else { 0.0 };
             let noise = (all + of_cpus + 0.01 * key(3).normal(cell) + off).exp();
-            let value = Value { point: level * noise, deviation };
+            let value = LogEstimate { point: level * noise, deviation };
             let reading = Reading { value, cycles: None, steady: true };
             readings.insert(ReadingKey::Pair(pair), reading);
         }
@@ -242,7 +242,7 @@ fn what_is_identical_leaves_nothing_out() {
 fn each_series_is_judged_by_itself() {
     let series = |p99: f64| {
         let value = |point: f64| Reading {
-            value: Value { point, deviation: Some(0.01) },
+            value: LogEstimate { point, deviation: Some(0.01) },
             cycles: None,
             steady: true,
         };
@@ -263,7 +263,7 @@ fn what_the_clock_did_is_no_difference_where_both_know_their_cycles() {
     let clocked = |ghz: f64| {
         let mut map = dataset(4, |_, _| 4.0 / ghz);
         for reading in map.readings.values_mut() {
-            reading.cycles = Some(Value { point: reading.value.point * ghz, ..reading.value });
+            reading.cycles = Some(LogEstimate { point: reading.value.point * ghz, ..reading.value });
         }
         side(map)
     };
