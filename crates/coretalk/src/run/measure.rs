@@ -302,7 +302,7 @@ fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOp
 }
 
 /// Checks with `--strict` that every requested cell or trial can be trusted.
-fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
+pub(super) fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     let doubted = if strictness == Strictness::Lenient { 0 } else { doubted(report) };
     if doubted == 0 {
         return ExitCode::Done;

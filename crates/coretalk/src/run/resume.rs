@@ -2,16 +2,16 @@
 
 pub mod placement;
 
-use crate::args::options;
+use crate::args::options::{self, Global};
 use crate::args::parse::{Invocation, TypedOption};
 use crate::args::series::SeriesArgs;
 use crate::args::value::MachineWord;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::map::Measuring;
-use crate::resolve::output::{Verbosity, remark};
+use crate::resolve::output::{Verbosity, in_files_of_their_own, remark};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{machine, runtimes, trials};
-use crate::run::measure::{RunPlan, perform};
+use crate::run::measure::{RunPlan, perform, trust};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::saved;
 use crate::run::segment::{Segment, SegmentSink};
@@ -62,8 +62,8 @@ pub fn execute(
     let of_trials = trials.as_ref().map_or(Picos::ZERO, |trials| trials.budget);
     let had = settings.as_ref().map_or(Picos::ZERO, |settings| settings.budget) + of_trials;
     let mut machine = found.machine(invocation)?;
-    if found.needs_nothing(invocation, had)? {
-        return Ok(ExitCode::Done);
+    if let Some(code) = found.needs_nothing(invocation, had)? {
+        return Ok(code);
     }
     let outputs = Outputs::open(&found.options.output, Measured::of(measuring, trials.as_ref()), stop)?;
     let workers = Some(found.file.cpus()?);
@@ -120,17 +120,17 @@ impl ResumableRun {
         Ok(machine)
     }
 
-    /// Shows a run that is complete, and returns whether it is. `budget` is its previous budget.
+    /// Shows a run that is complete; `None` if it is not. `budget` is its previous budget.
     ///
     /// # Errors
-    /// The file cannot be read, or the output is not writable.
-    pub fn needs_nothing(&self, invocation: &Invocation, budget: Picos) -> Result<bool, Failure> {
+    /// The file cannot be read, an output is not writable, or its format cannot hold the run.
+    pub fn needs_nothing(&self, invocation: &Invocation, budget: Picos) -> Result<Option<ExitCode>, Failure> {
         let global = &invocation.cli.global;
         let by_budget =
             self.file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
         let more_time = global.budget.is_some_and(|more| more > budget);
         if !self.header.complete || (by_budget && more_time) {
-            return Ok(false);
+            return Ok(None);
         }
         let name = &self.name;
         let text = if by_budget {
@@ -141,9 +141,14 @@ impl ResumableRun {
             format!("run {name} is complete: nothing is left to measure")
         };
         remark(self.options.output.verbosity, Verbosity::Normal, &text);
+        in_files_of_their_own(&self.options.output)?;
         let saved = saved::read(global, &self.path)?;
+        for (format, file) in global.exports() {
+            let global = Global { output: Some(file), ..global.clone() };
+            saved::write(&global, &saved, format, saved::Chosen::default())?;
+        }
         saved::write(global, &saved, self.options.output.format, saved::Chosen::default())?;
-        Ok(true)
+        Ok(Some(trust(&saved.report, self.options.strictness)))
     }
 
     /// Begins a new segment; the machine starts workers on `cpus`, if given.
@@ -206,8 +211,8 @@ fn refuse_settings(invocation: &Invocation) -> Result<(), Failure> {
     };
     let Some(TypedOption { flag, .. }) = invocation.typed.iter().find(is_setting) else { return Ok(()) };
     Err(Failure::Usage(format!(
-        "{flag} cannot be combined with --resume, as a resumed run keeps its settings: leave it out (only --budget and the \
-         options of output may be given), or start a new run"
+        "{flag} cannot be combined with --resume, as a resumed run keeps its settings: leave it out (only --budget, \
+         --machine, --nice, --rt, --strict and options of output may be given), or start a new run"
     )))
 }
 
@@ -246,8 +251,8 @@ pub fn execute_trials(
         )));
     }
     let mut machine = found.machine(invocation)?;
-    if found.needs_nothing(invocation, settings.budget)? {
-        return Ok(ExitCode::Done);
+    if let Some(code) = found.needs_nothing(invocation, settings.budget)? {
+        return Ok(code);
     }
     let verbosity = found.options.output.verbosity;
     let budget = invocation.cli.global.budget.unwrap_or(settings.budget);

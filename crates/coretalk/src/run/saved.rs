@@ -52,7 +52,7 @@ pub fn name_of(id: &str, path: &Path) -> String {
 /// A saved run with all data for output.
 #[derive(Debug)]
 pub struct Saved {
-    report: RunReport,
+    pub(super) report: RunReport,
     file: RunFile,
     name: String,
 }

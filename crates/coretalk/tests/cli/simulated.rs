@@ -53,7 +53,8 @@ fn a_complete_run_needs_nothing_more_and_settings_are_refused() {
         &["latency"],
         &["--seed", "1", "-q", "--name", "whole", "--samples", "20", "--iterations", "50"],
     ));
-    let again = tool.done(&["--resume", "whole"]);
+    let again = tool.done(&["--resume", "whole", "--export-csv", "x.csv"]);
+    assert!(tool.path().join("x.csv").exists());
     assert!(again.err.contains("is complete"), "{}", again.err);
     for (words, option) in [
         (&["latency", "--resume", "whole", "--seed", "2"][..], "--seed"),

@@ -1,6 +1,7 @@
 //! `--resume RUN` of a comparison: more runs of the same work on the same placements. Parses the original command line
 //! again, which the file keeps.
 
+use crate::args::options::Global;
 use crate::args::parse::{Invocation, Typed, parse};
 use crate::args::{Cli, Command};
 use crate::exit::{ExitCode, Failure};
@@ -28,8 +29,8 @@ pub fn execute(invocation: &Invocation, run: &str, stop: &Stop) -> Result<ExitCo
     };
     let mut machine = found.machine(invocation)?;
     let requested = again(&mut *machine, &found.header.command, found.header.seed, &was)?;
-    if found.needs_nothing(invocation, was.budget)? {
-        return Ok(ExitCode::Done);
+    if let Some(code) = found.needs_nothing(invocation, was.budget)? {
+        return Ok(code);
     }
     let outputs = Outputs::open(&found.options.output, Measured::Placements, stop)?;
     let (options, ResumedSegment { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
@@ -75,11 +76,15 @@ fn again(
             program.display()
         )));
     }
+    // Its notices were shown when the run began.
+    let global = Global { quiet: true, ..global };
     let now = request(machine, &global, &args, seed)?;
     // An earlier resumption may have changed the budget.
     let settings = PlaceSettings { budget: was.budget, ..now.settings };
     if settings != *was {
-        return Err(changed("the placements of the run have changed: the topology is different now"));
+        return Err(changed(
+            "the placements of the run have changed: the topology, or the CPUs that this process may use, are different now",
+        ));
     }
     Ok(Requested { settings, ..now })
 }
