@@ -81,8 +81,6 @@ pub enum SelectionError {
     NoGroup { level: Level, number: CpuId, known: CpuSet },
     #[error("`{level}:{number}` names nothing here: no {level} is reported; see `coretalk topology`")]
     NoLevel { level: Level, number: CpuId },
-    #[error("`{level}:{number}` is the number of {groups} groups here; list their CPUs")]
-    Ambiguous { level: Level, number: CpuId, groups: usize },
     #[error("`{name}` names nothing here: only one kind of core is reported")]
     OneKind { name: String },
     #[error("`isolated` names nothing here: no CPU is isolated")]
@@ -95,7 +93,7 @@ pub enum SelectionError {
     TooFew { count: u32, known: usize },
     #[error("`quiet:{count}` is not possible: it is not known how busy the CPUs are")]
     NoUse { count: u32 },
-    #[error("no CPU is left: it excludes all that it selects")]
+    #[error("no CPU is left: it selects none, or excludes all that it selects")]
     Nothing,
 }
 
@@ -194,6 +192,9 @@ impl CpuSelection {
         let (out, within): (Vec<&Term>, Vec<&Term>) = self.terms.iter().partition(|term| term.is_excluded);
         let mut taken = CpuSet::new();
         for Term { what, .. } in &out {
+            if *what == What::Isolated && facts.isolated.is_empty() {
+                continue;
+            }
             let cpus = what.cpus(facts.usual, facts)?;
             let online = facts.topology.cpus();
             if let (What::Listed(_), Some(cpu)) = (what, cpus.difference(online).first()) {
@@ -260,16 +261,17 @@ fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet,
     };
     let mut cpus = CpuSet::new();
     for number in numbers.iter() {
-        let mut those = known.iter().filter(|(known, _)| *known == number.0);
-        match (those.next(), those.count()) {
-            (Some((_, group)), 0) => cpus = cpus.union(group),
-            (Some(_), more) => return Err(SelectionError::Ambiguous { level, number, groups: 1 + more }),
-            (None, _) if known.is_empty() => return Err(SelectionError::NoLevel { level, number }),
-            (None, _) => {
-                let known = known.iter().map(|(known, _)| CpuId(*known)).collect();
-                return Err(SelectionError::NoGroup { level, number, known });
-            }
+        if known.is_empty() {
+            return Err(SelectionError::NoLevel { level, number });
         }
+        // The cores of two packages can have the same numbers: all groups of the number, of which `!package:1` excludes some.
+        let those = known.iter().filter(|(known, _)| *known == number.0);
+        let group = those.fold(CpuSet::new(), |all, (_, group)| all.union(group));
+        if group.is_empty() {
+            let known = known.iter().map(|(known, _)| CpuId(*known)).collect();
+            return Err(SelectionError::NoGroup { level, number, known });
+        }
+        cpus = cpus.union(&group);
     }
     Ok(cpus)
 }
@@ -459,7 +461,11 @@ mod tests {
         let cores = vec![twice("0", Some(3)), twice("1", Some(3)), twice("15", Some(4))];
         let cores = Topology::new("0-15".parse().unwrap(), cores, BTreeMap::new());
         let refused = |text: &str| resolved_on(&cores, None, text).unwrap_err().to_string();
-        assert_eq!(refused("core:3"), "`core:3` is the number of 2 groups here; list their CPUs");
+        assert_eq!(
+            resolved_on(&cores, None, "core:3").unwrap().cpus,
+            [CpuId(0), CpuId(1)],
+            "of two packages"
+        );
         assert_eq!(refused("core:4"), "`core:4` is CPU 15, but this process may use only CPUs 0-13");
     }
 

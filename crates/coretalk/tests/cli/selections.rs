@@ -111,7 +111,9 @@ fn names_are_those_of_a_saved_run_or_file() {
     let cpus = |document: &Value| document["advice"][0]["candidates"].to_string();
     assert_eq!(cpus(&advised("it --cpus l3:1,!core:8")), "\"9-15\"");
     assert_eq!(cpus(&advised("it --cpus 0-7 --avoid core:0-2,l3:1")), "\"3-7\"");
-    tool.refused(&words("advise -n 2 --from it --cpus quiet:2"), 3, "not known how busy");
+    for option in ["--cpus", "--avoid"] {
+        tool.refused(&words(&format!("advise -n 2 --from it {option} quiet:2")), 2, "measured now");
+    }
     tool.done(&words("export it --format csv -o matrix.csv"));
     tool.refused(&words("advise -n 2 --from matrix.csv --cpus node:1"), 2, "`node:1` names nothing here");
 }

@@ -108,6 +108,11 @@ impl Known {
         selection: &CpuSelection,
         environment: Option<&Environment>,
     ) -> Result<CpuSet, Failure> {
+        if selection.needs_use() {
+            return Err(Failure::Usage(format!(
+                "{option}: `quiet:N` is only for --cpus of CPUs that are measured now; list the CPUs, which `coretalk quiet -n N` prints"
+            )));
+        }
         let departed = self.departed.iter().map(|departure| departure.cpu);
         let cpus: CpuSet = self.observed.cpus().iter().copied().chain(departed).collect();
         let isolated = environment.map_or_else(CpuSet::new, |environment| environment.isolated.clone());
@@ -116,7 +121,7 @@ impl Known {
             allowed: &cpus,
             usual: &cpus,
             isolated: &isolated,
-            cpu_use: environment.and_then(|environment| environment.cpu_use.as_ref()),
+            cpu_use: None,
         };
         Ok(resolved(option, selection, &facts)?.cpus.into_iter().collect())
     }
