@@ -16,7 +16,6 @@ import argparse
 import functools
 import hashlib
 import json
-import multiprocessing
 import os
 import platform
 import re
@@ -27,6 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -450,8 +450,10 @@ def spin(_: int) -> float:
 
 def loop_s() -> float:
     """Seconds of that loop on both CPUs at once, as checks use them; the fastest of three."""
-    with multiprocessing.Pool(2) as pool:
-        return min(max(pool.map(spin, range(2), 1)) for _ in range(3))
+    # Not `multiprocessing.Pool`, which ends its workers with SIGTERM and joins them: the handler of `main`, which they
+    # inherit, loses a signal that arrives just before a worker waits for its next task.
+    with ProcessPoolExecutor(2) as pool:
+        return min(max(pool.map(spin, range(2))) for _ in range(3))
 
 
 def expected_s(check: Check, record: Mapping[str, Any] | None, loop: float) -> float:
